@@ -1,0 +1,74 @@
+// Every limit of the program, in one table: what it bounds, its unit, why it has that value.
+// ARCHITECTURE.md prints this table; tests/tidy.py checks that it does. Options may lower or raise only
+// what options.cpp says; everything else is fixed here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace limits {
+
+inline constexpr size_t kib = 1024, mib = 1024 * kib;
+
+// --- a model file (gguf/) --------------------------------------------------------------------------
+inline constexpr uint64_t gguf_kv_count = 65'536;               // metadata entries
+inline constexpr uint64_t gguf_tensors_count = 65'536;          // tensors
+inline constexpr uint64_t gguf_key_bytes = 64 * kib;            // one metadata key
+inline constexpr uint64_t gguf_string_bytes = 16 * mib;         // one string value
+inline constexpr uint64_t gguf_array_elements = 16 * mib;       // one array value
+inline constexpr uint64_t gguf_tensor_name_bytes = 64;          // one tensor name
+inline constexpr uint32_t gguf_dims = 4;                        // dimensions of a tensor
+inline constexpr uint64_t gguf_alignment_max = 64 * kib;        // and a power of two
+inline constexpr uint32_t model_layers = 1'024;
+inline constexpr uint32_t model_context_tokens = 1 << 24;       // the longest context a file may claim
+
+// --- text (text/) ----------------------------------------------------------------------------------
+inline constexpr size_t vocab_tokens = 1 << 20;
+inline constexpr size_t vocab_token_bytes = 64 * kib;           // text of one token
+inline constexpr size_t vocab_merges = 4 << 20;
+inline constexpr size_t template_bytes = 1 * mib;               // source of a chat template
+inline constexpr uint64_t template_steps = 1'000'000;           // evaluation steps of one rendering
+inline constexpr size_t template_output_bytes = 8 * mib;        // also the sum of all strings alive while rendering
+inline constexpr uint32_t template_depth = 64;                  // nesting, parsing and calls
+inline constexpr int64_t template_time_ms = 250;                // wall time of one rendering
+
+// --- a request (server/, engine/) --------------------------------------------------------------------
+inline constexpr uint32_t json_depth = 64;
+inline constexpr size_t stop_strings_count = 16;
+inline constexpr size_t stop_string_bytes = 256;
+inline constexpr size_t logit_bias_entries = 1'024;
+inline constexpr uint32_t top_logprobs = 20;
+inline constexpr uint32_t choices_count = 8;                    // `n`
+inline constexpr size_t messages_count = 4'096;
+
+// --- the engine --------------------------------------------------------------------------------------
+inline constexpr uint32_t kv_block_tokens = 64;                 // tokens of one KV block, of one hash and of one attention reduction
+inline constexpr uint32_t sequences_running = 64;               // sequences that share a step
+inline constexpr uint32_t step_tokens = 512;                    // rows of one step, decode rows and prefill chunks together
+inline constexpr uint32_t event_text_bytes = 256;               // text carried by one event; longer text takes several
+inline constexpr uint32_t event_ring_entries = 8'192;           // events between engine and loop; a full ring pauses sequences
+inline constexpr uint32_t queue_requests_max = 4'096;           // the most --max-queue may ask for
+
+// --- HTTP (server/) ----------------------------------------------------------------------------------
+inline constexpr size_t http_header_bytes = 16 * kib;           // request line and headers together
+inline constexpr size_t http_target_bytes = 8 * kib;
+inline constexpr size_t http_headers_count = 100;
+inline constexpr size_t http_read_buffer_bytes = 64 * kib;      // Beast's flat_buffer: bounds chunk extensions and trailers too
+inline constexpr size_t http_body_bytes = 4 * mib;              // default of --max-body
+inline constexpr size_t stream_buffer_bytes = 64 * kib;         // unsent SSE bytes of one stream; over it the sequence pauses
+inline constexpr uint32_t connections_count = 1'024;            // open connections
+inline constexpr int64_t http_header_time_ms = 10'000;          // total, for request line and headers
+inline constexpr int64_t http_body_time_ms = 30'000;            // total, for a body
+inline constexpr int64_t http_idle_time_ms = 60'000;            // keep-alive
+inline constexpr int64_t http_write_stall_ms = 30'000;          // no byte taken by the client
+inline constexpr int64_t heartbeat_ms = 15'000;                 // SSE comment when nothing else is sent
+inline constexpr size_t api_key_bytes_min = 16;
+inline constexpr size_t api_key_bytes_max = 512;
+inline constexpr size_t api_keys_count = 1'024;
+
+static_assert((gguf_alignment_max & (gguf_alignment_max - 1)) == 0);
+static_assert(step_tokens >= sequences_running, "every running sequence can decode in one step");
+static_assert(event_ring_entries >= 4 * sequences_running, "one step of every sequence always fits");
+static_assert(http_header_bytes < http_read_buffer_bytes);
+
+}  // namespace limits
