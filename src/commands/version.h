@@ -1,0 +1,10 @@
+// `hearth version`: version, compiler, how it is linked, the CPU paths that this machine runs.
+#pragma once
+
+#include <iosfwd>
+
+namespace commands {
+
+int version_command(bool json, std::ostream& out);
+
+}  // namespace commands
