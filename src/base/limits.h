@@ -34,12 +34,16 @@ inline constexpr int64_t template_time_ms = 250;                // wall time of 
 
 // --- a request (server/, engine/) --------------------------------------------------------------------
 inline constexpr uint32_t json_depth = 64;
+inline constexpr size_t json_values_count = 256 * kib;          // values of one body: its tree takes at most about 20 MiB
 inline constexpr size_t stop_strings_count = 16;
 inline constexpr size_t stop_string_bytes = 256;
 inline constexpr size_t logit_bias_entries = 1'024;
 inline constexpr uint32_t top_logprobs = 20;
 inline constexpr uint32_t choices_count = 8;                    // `n`
 inline constexpr size_t messages_count = 4'096;
+inline constexpr size_t message_parts_count = 1'024;            // text parts of one message
+inline constexpr size_t prompts_count = 16;                     // prompts of one /v1/completions; with `n` at most this many answers
+inline constexpr size_t ignored_fields_listed = 16;             // names in x-hearth-ignored; further ones are counted
 
 // --- the engine --------------------------------------------------------------------------------------
 inline constexpr uint32_t kv_block_tokens = 64;                 // tokens of one KV block, of one hash and of one attention reduction
