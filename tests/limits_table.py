@@ -13,7 +13,7 @@ def table():
         if section:
             rows.append(f"| **{section.group(1)}** | | |")
         row = re.match(r"inline constexpr \w+ (\w+) = (.*?);\s*(?://\s*(.*))?$", line)
-        if row:
+        if row and row.group(1) != "kib":
             name, value, comment = row.groups()
             value = value.replace("'", ",").replace(" * kib", " KiB").replace(" * mib", " Mi" + ("B" if "bytes" in name else "")).replace(" << 20", " Mi")
             rows.append(f"| `{name}` | {value} | {(comment or '').strip()} |")
