@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +27,12 @@ struct Array {
     uint64_t count = 0;
     std::span<const std::byte> bytes;  // raw elements, little-endian, unaligned; for strings: length-prefixed, all checked at parse
 };
+
+// The strings of a string array that File::parse accepted, as views into the file.
+std::vector<std::string_view> strings(const Array& array);
+
+// "u8", "string", "array" and so on.
+std::string_view type_name(ValueType type);
 
 struct Value {
     ValueType type = ValueType::u8;
@@ -75,7 +80,9 @@ class File {
     uint64_t alignment_ = 32;
     std::vector<std::pair<std::string_view, Value>> metadata_;
     std::vector<TensorInfo> tensors_;
-    std::unordered_map<std::string_view, size_t> metadata_index_, tensor_index_;
+    // Indexes in ascending order of key and name. Sorted rather than hashed: a file cannot make lookups slow by choosing
+    // names that collide.
+    std::vector<uint32_t> metadata_order_, tensor_order_;
 };
 
 }  // namespace gguf
