@@ -82,6 +82,9 @@ inline constexpr size_t api_key_bytes_min = 16;
 inline constexpr size_t api_key_bytes_max = 512;
 inline constexpr size_t api_keys_count = 1'024;
 
+// --- logs (base/) ------------------------------------------------------------------------------------
+inline constexpr size_t log_line_bytes = 4 * kib;               // one line with its newline; what a pipe takes in one piece (PIPE_BUF)
+
 static_assert((gguf_alignment_max & (gguf_alignment_max - 1)) == 0);
 static_assert(step_tokens >= sequences_running, "every running sequence can decode in one step");
 static_assert(event_ring_entries >= 4 * sequences_running, "one step of every sequence always fits");
