@@ -21,7 +21,9 @@ struct HttpRequest {
     std::string body;
     std::string remote;                                            // "127.0.0.1:50000"
     std::string request_id;                                        // the client's X-Request-Id when it is clean, else made by us
-    int64_t arrival_ns = 0;
+    int64_t arrival_ns = 0;                                        // base::Clock, when the head was complete
+    uint64_t key_salt = 0;                                         // from the API key's hash; 0 when the server has no keys
+    std::string key_name;                                          // name of the key in the key file, for logs; may be empty
     // First value of a header by lower-case name; empty when absent.
     std::string_view header(std::string_view name) const;
 };
@@ -33,9 +35,14 @@ struct HttpResponse {
     std::string body;
 };
 
-// Writes the answer to one request. All calls on the loop thread, from the handler's coroutine, except that
-// on_client_gone may be called back at any await. Common headers (Date-free: X-Request-Id, nosniff, CORS, connection
-// handling, HEAD without body) are added here and nowhere else.
+// Writes the answer to one request: either respond, or begin_stream, write..., end_stream. All calls on the loop thread,
+// from the handler's coroutine, one at a time. Common headers (X-Request-Id, nosniff, CORS, Connection), HEAD without a
+// body and framing are added here and nowhere else. A handler that returns without an answer gives a 500; one that
+// throws gives a 500 and a closed connection, or a cut one when its stream had begun.
+//
+// "Gone" is a client that reset the connection or closed its sending side (FIN) while the handler is at work: client
+// libraries end a request by closing, and the two can't be told apart before a write fails. So a stream ends with either;
+// respond() still reaches a client that only closed its sending side (`nc -N`).
 class ResponseWriter {
   public:
     virtual ~ResponseWriter() = default;
