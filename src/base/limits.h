@@ -21,6 +21,9 @@ inline constexpr uint32_t gguf_dims = 4;                        // dimensions of
 inline constexpr uint64_t gguf_alignment_min = 8;               // the specification wants a multiple of 8
 inline constexpr uint64_t gguf_alignment_max = 64 * kib;        // and a power of two
 inline constexpr uint32_t model_layers = 1'024;
+inline constexpr uint32_t model_width = 1 << 20;                // embedding_length, feed_forward_length, heads x head_dim
+inline constexpr uint32_t model_heads = 4'096;
+inline constexpr uint32_t model_head_dim = 1'024;
 inline constexpr uint32_t model_context_tokens = 1 << 24;       // the longest context a file may claim
 
 // --- text (text/) ----------------------------------------------------------------------------------

@@ -1,0 +1,30 @@
+// The CPU backend's door.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "kernels/backend.h"
+
+namespace kernels::cpu {
+
+struct CpuOptions {
+    uint32_t threads = 0;  // that compute, the caller among them; 0 = count_cpus().threads (threads.h)
+    std::string isa;       // "scalar", "avx2", "avx512"; empty = the environment's HEARTH_ISA, else the best one here
+};
+
+inline constexpr uint32_t threads_max = 256;
+
+// The names this build knows, best first, and those that this machine can run.
+std::span<const std::string_view> known_isas();
+bool isa_runs_here(std::string_view isa);
+std::string_view best_isa();
+
+// invalid_argument names an unknown ISA, unsupported one that this machine lacks. Starts threads - 1 threads, which sleep.
+base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options);
+
+}  // namespace kernels::cpu

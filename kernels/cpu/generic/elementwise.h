@@ -1,0 +1,112 @@
+// Algorithms written once over the vector vocabulary (simd_scalar.h names its words); included inside each ISA's
+// namespace and target region, so there is no include guard and there are no includes here.
+// One V is 16 floats in every ISA, and every fused step is written as fma: that makes the bits the same in all of them.
+
+// exp(x) for x clamped to [-87, 88]; exp(0) is exactly 1; NaN stays NaN. Relative error below 2 ulp.
+// x = n ln2 + r, |r| <= ln2 / 2: exp(r) = 1 + (r + r^2 g(r)), g a polynomial fitted to relative error 5e-11.
+static inline V exp_lanes(V x) {
+    // maximum(a, b) returns b when either is NaN, so the order of the operands lets NaN through.
+    x = minimum(set1(88.0f), maximum(set1(-87.0f), x));
+    const V magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, which then sits in the low bits
+    const V shifted = fma(x, set1(1.44269504f), magic);
+    const V n = sub(shifted, magic);
+    V r = fma(n, set1(-0.693359375f), x);          // upper bits of ln2: the product is exact for |n| < 2^12
+    r = fma(n, set1(2.12194440e-4f), r);           // the rest of -ln2
+    V g = set1(0.000197902962f);
+    g = fma(g, r, set1(0.00139447034f));
+    g = fma(g, r, set1(0.00833349768f));
+    g = fma(g, r, set1(0.0416662954f));
+    g = fma(g, r, set1(0.166666657f));
+    g = fma(g, r, set1(0.5f));
+    const V y = add(fma(g, mul(r, r), r), set1(1.0f));
+    return add_exponent(y, shifted);
+}
+
+static inline V silu_lanes(V x) { return div(x, add(set1(1.0f), exp_lanes(sub(set1(0.0f), x)))); }
+
+static void rms_norm(const float* x, const float* weight, float eps, uint32_t n, float* out) {
+    V squares = set1(0.0f);
+    uint32_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const V v = load(x + i);
+        squares = fma(v, v, squares);
+    }
+    if (i < n) {
+        const V v = load_first(x + i, n - i);
+        squares = fma(v, v, squares);
+    }
+    const float mean = sum_lanes(squares) / static_cast<float>(n);
+    const V factor = set1(1.0f / square_root(mean + eps));
+    for (i = 0; i + 16 <= n; i += 16) store(out + i, mul(mul(load(x + i), factor), load(weight + i)));
+    if (i < n) store_first(out + i, mul(mul(load_first(x + i, n - i), factor), load_first(weight + i, n - i)), n - i);
+}
+
+static void silu_mul(const float* gate, const float* up, float* out, size_t n) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) store(out + i, mul(silu_lanes(load(gate + i)), load(up + i)));
+    if (i < n) {
+        const uint32_t rest = static_cast<uint32_t>(n - i);
+        store_first(out + i, mul(silu_lanes(load_first(gate + i, rest)), load_first(up + i, rest)), rest);
+    }
+}
+
+static void add_into(float* x, const float* y, size_t n) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) store(x + i, add(load(x + i), load(y + i)));
+    if (i < n) {
+        const uint32_t rest = static_cast<uint32_t>(n - i);
+        store_first(x + i, add(load_first(x + i, rest), load_first(y + i, rest)), rest);
+    }
+}
+
+static void rope(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) {
+    const float* sines = cos_sin + n_rot;
+    for (uint32_t h = 0; h < n_heads; ++h, x += head_dim) {
+        uint32_t i = 0;
+        for (; i + 16 <= n_rot; i += 16) {
+            const V v = load(x + i);
+            store(x + i, fma(v, load(cos_sin + i), mul(swap_pairs(v), load(sines + i))));
+        }
+        if (i < n_rot) {
+            const uint32_t rest = n_rot - i;
+            const V v = load_first(x + i, rest);
+            store_first(x + i, fma(v, load_first(cos_sin + i, rest), mul(swap_pairs(v), load_first(sines + i, rest))), rest);
+        }
+    }
+}
+
+// Blocks of 32: scale = max |x| / 127, code = x * (127 / max |x|) to the nearest, ties to even. The maximum is taken over bit
+// patterns, so that a NaN or an infinity ends in the scale and spoils the row visibly. A block below 1e-35 is zero.
+static void quantize(const QuantizeArgs& a) {
+    for (uint32_t b = 0; b < a.n_blocks; ++b) {
+        for (uint32_t c = 0; c < a.columns; ++c) {
+            const float* x = a.x + c * a.stride + size_t{b} * block_k;
+            const V low = load(x), high = load(x + 16);
+            const float peak = max_magnitude(low, high);
+            const bool tiny = peak < 1e-35f;
+            const V factor = set1(tiny ? 0.0f : 127.0f / peak);
+            const float scale = tiny ? 0.0f : peak / 127.0f;
+            const size_t at = size_t{b} * a.columns + c;
+            const int32_t sum_low = store_codes(a.codes + at * block_k, mul(low, factor));
+            const int32_t sum_high = store_codes(a.codes + at * block_k + 16, mul(high, factor));
+            a.scale[at] = scale;
+            a.scaled_sum[at] = scale * static_cast<float>(sum_low + sum_high);
+            a.minus_8_sum[at] = -8 * (sum_low + sum_high);
+            if (a.scaled_sum_halves) {
+                const size_t half = size_t{b} * 2 * a.columns + c;
+                a.scaled_sum_halves[half] = scale * static_cast<float>(sum_low);
+                a.scaled_sum_halves[half + a.columns] = scale * static_cast<float>(sum_high);
+                a.minus_8_sum_halves[half] = -8 * sum_low;
+                a.minus_8_sum_halves[half + a.columns] = -8 * sum_high;
+            }
+        }
+    }
+}
+
+static void install_elementwise(KernelTable& table) {
+    table.rms_norm = rms_norm;
+    table.silu_mul = silu_mul;
+    table.add = add_into;
+    table.rope = rope;
+    table.quantize = quantize;
+}
