@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/event.h"
+#include "engine/metrics.h"
 #include "engine/request.h"
 #include "model/batch.h"
 #include "text/tokenizer.h"
@@ -33,8 +34,11 @@ struct EngineStats {
     uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
     uint64_t mixed_steps = 0;                                 // steps with prefill and decode rows
     uint64_t prefill_rows = 0, decode_rows = 0;
+    // Requests, each counted once: error if any choice ended so, else cancelled, else length, else stop.
     uint64_t finished_stop = 0, finished_length = 0, finished_cancelled = 0, finished_error = 0;
-    int64_t last_step_ns = 0;                                 // clock at the end of the last step (watchdog)
+    int64_t last_step_ns = 0;                                 // clock at the end of the last step
+    int64_t busy_since_ns = 0;                                // clock at the beginning of the step in progress, 0 between
+                                                              // steps: what a watchdog must look at
     int64_t last_step_duration_ns = 0;
 };
 
@@ -56,6 +60,7 @@ class Engine {
     virtual void resume(RequestId id) = 0;
     virtual void start_draining() = 0;                        // submit refuses from now on; what was admitted or waits goes on
     virtual EngineStats stats() const = 0;
+    virtual const EngineMetrics& metrics() const = 0;         // lives as long as the engine
     virtual bool has_work() const = 0;                        // inbox, waiting or running not empty
     // Seconds a refused client should wait, from the measured rate at which requests finish; [1, 60].
     virtual uint32_t retry_after_s() const = 0;
