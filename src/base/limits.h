@@ -34,8 +34,12 @@ inline constexpr size_t vocab_merges = 4 << 20;
 inline constexpr size_t template_bytes = 1 * mib;               // source of a chat template
 inline constexpr uint64_t template_steps = 1'000'000;           // evaluation steps of one rendering
 inline constexpr size_t template_output_bytes = 8 * mib;        // also the sum of all strings alive while rendering
-inline constexpr uint32_t template_depth = 64;                  // nesting, parsing and calls
+inline constexpr uint32_t template_depth = 64;                  // nesting of statements and expressions; macro calls in macro calls
 inline constexpr int64_t template_time_ms = 250;                // wall time of one rendering
+inline constexpr size_t template_nodes = 1 << 18;               // statements and expressions of one template: bounds its memory
+inline constexpr size_t template_values = 1 << 20;              // elements of all lists and dicts alive while rendering
+inline constexpr uint32_t template_value_depth = 128;           // lists in lists, when printed or compared; above json_depth
+inline constexpr uint32_t template_frames = 1'024;              // evaluations that wait for an inner one: bounds the stack
 
 // --- a request (server/, engine/) --------------------------------------------------------------------
 inline constexpr uint32_t json_depth = 64;
@@ -82,6 +86,8 @@ inline constexpr size_t http_request_id_bytes = 128;            // a client's X-
 inline constexpr int64_t http_accept_backoff_min_ms = 5;        // pause when no descriptor is left, doubled each time
 inline constexpr int64_t http_accept_backoff_max_ms = 1'000;    // and at most this
 inline constexpr uint32_t http_overflow_connections = 64;       // connections over the cap that are told so; more are closed at once
+inline constexpr int64_t engine_stuck_ms = 10'000;              // one step longer than this: /health says 503
+inline constexpr int64_t engine_dead_ms = 30'000;               // and longer than this: the program ends with 70 for its supervisor
 inline constexpr int64_t heartbeat_ms = 15'000;                 // SSE comment when nothing else is sent
 inline constexpr size_t api_key_bytes_min = 16;
 inline constexpr size_t api_key_bytes_max = 512;

@@ -1,0 +1,108 @@
+// Every route of the server: one table from path and method to a handler. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "base/clock.h"
+#include "server/assets.h"
+#include "server/http.h"
+#include "server/metrics.h"
+#include "server/openai_request.h"
+#include "server/openai_response.h"
+#include "server/prepare.h"
+#include "server/served_model.h"
+#include "server/streams.h"
+#include "server/worker.h"
+
+namespace server {
+
+struct RoutesOptions {
+    std::string version;
+    std::span<const Asset> assets;                          // the page; empty: none
+    std::string_view assets_csp;
+    bool vllm_metrics = true;
+    // One line at the end of each request; no prompt, key or answer in it.
+    std::function<void(std::string_view)> access_log = [](std::string_view) {};
+    std::function<HttpStats()> http_stats = [] { return HttpStats{}; };
+    std::function<uint64_t()> connections_open = [] { return uint64_t{0}; };
+};
+
+class Routes {
+  public:
+    // All references outlive the routes.
+    Routes(RoutesOptions options, Streams& streams, Worker& worker, const base::Clock& clock);
+    Routes(const Routes&) = delete;
+    Routes& operator=(const Routes&) = delete;
+
+    // For HttpServer; valid as long as the routes are.
+    Handler handler();
+
+    // --- states: loading until set_model, then ready; draining once told ---
+    void set_loading_status(std::string status) { loading_status_ = std::move(status); }  // "Loading model"
+    void set_model(const ServedModel& model, double load_s);  // outlives the routes
+    void set_draining() { draining_ = true; }                 // generation is refused with 503 from now on
+    // The engine's step in progress has taken longer than this: a hang, or a machine far too slow for the model.
+    bool engine_stuck(int64_t limit_ms = limits::engine_stuck_ms) const;
+    // Requests that are being prepared or answered.
+    uint32_t generations_count() const { return generations_count_; }
+
+    // A row of the table.
+    struct Row {
+        std::string_view path;       // "/chat/completions"; also answered under /v1
+        std::string_view method;     // GET (HEAD too) or POST
+        bool generates = false;      // refused while draining
+        boost::asio::awaitable<void> (Routes::*handle)(HttpRequest, ResponseWriter&);
+    };
+    static std::span<const Row> table();
+
+  private:
+    using Done = boost::asio::awaitable<void>;
+    Done dispatch(HttpRequest request, ResponseWriter& writer);
+    Done answer(const Row& row, HttpRequest request, ResponseWriter& writer);
+
+    // routes.cpp
+    Done health(HttpRequest request, ResponseWriter& writer);
+    Done ready(HttpRequest request, ResponseWriter& writer);
+    Done metrics(HttpRequest request, ResponseWriter& writer);
+    Done models(HttpRequest request, ResponseWriter& writer);
+    Done one_model(HttpRequest request, ResponseWriter& writer);
+    Done tokenize(HttpRequest request, ResponseWriter& writer);
+    Done detokenize(HttpRequest request, ResponseWriter& writer);
+    Done apply_template(HttpRequest request, ResponseWriter& writer);
+    Done asset(HttpRequest request, ResponseWriter& writer);
+    // What keeps a request from being served now: loading, stuck.
+    std::optional<HttpResponse> not_serving() const;
+
+    // routes_generate.cpp
+    Done chat(HttpRequest request, ResponseWriter& writer);
+    Done completions(HttpRequest request, ResponseWriter& writer);
+    Done generate(const HttpRequest& request, ResponseWriter& writer, const GenerationRequest& asked, AnswerOptions options,
+                  base::Result<Prepared> prepared);
+    Done answer_stream(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head);
+    Done answer_whole(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head);
+    uint64_t random_u64();
+    AnswerOptions answer_options(bool chat, const GenerationRequest& asked);
+
+    RoutesOptions options_;
+    Streams& streams_;
+    Worker& worker_;
+    const base::Clock& clock_;
+    const int64_t started_ns_;
+    const ServedModel* model_ = nullptr;
+    double load_s_ = 0;
+    std::string loading_status_ = "Loading model";
+    bool draining_ = false;
+    uint32_t generations_count_ = 0;
+    RequestCounts counts_;
+    uint64_t random_state_;
+};
+
+}  // namespace server

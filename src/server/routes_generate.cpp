@@ -1,0 +1,188 @@
+// /v1/chat/completions and /v1/completions: parse, prepare on the worker, submit, answer.
+#include <algorithm>
+#include <chrono>
+
+#include "base/limits.h"
+#include "server/openai.h"
+#include "server/routes.h"
+#include "server/sse.h"
+
+namespace server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+std::string hex(uint64_t value) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string out(16, '0');
+    for (size_t i = 16; i-- > 0; value >>= 4) out[i] = digits[value & 15];
+    return out;
+}
+
+// Names of ignored fields for a header: a name may hold anything, a header may not.
+std::string ignored_header(const std::vector<std::string>& names) {
+    constexpr size_t name_bytes_max = 64;
+    std::string out;
+    for (size_t i = 0; i < std::min(names.size(), limits::ignored_fields_listed); ++i) {
+        if (i > 0) out += ", ";
+        for (const char c : names[i].substr(0, name_bytes_max)) {
+            const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+            out += plain ? c : '?';
+        }
+    }
+    if (names.size() > limits::ignored_fields_listed) out += ", and " + std::to_string(names.size() - limits::ignored_fields_listed) + " more";
+    return out;
+}
+
+// Counts a request while its handler is at work, whichever way it leaves.
+class Counted {
+  public:
+    explicit Counted(uint32_t& count) : count_(count) { ++count_; }
+    ~Counted() { --count_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+  private:
+    uint32_t& count_;
+};
+
+}  // namespace
+
+AnswerOptions Routes::answer_options(bool chat, const GenerationRequest& asked) {
+    AnswerOptions options;
+    options.chat = chat;
+    options.id = (chat ? "chatcmpl-" : "cmpl-") + hex(random_u64());
+    options.created_unix_s = clock_.wall_unix_s();
+    options.model = model_->id;
+    options.fingerprint = model_->fingerprint;
+    options.choices_per_prompt = asked.n_choices;
+    options.logprobs = asked.logprobs;
+    options.return_tokens = asked.return_tokens;
+    options.include_usage = asked.include_usage;
+    return options;
+}
+
+Routes::Done Routes::chat(HttpRequest request, ResponseWriter& writer) {
+    const Counted counted(generations_count_);
+    base::Result<ChatRequest> parsed = parse_chat_request(request.body);
+    request.body = {};
+    if (!parsed) {
+        HttpResponse refusal = to_response(parsed.error());
+        co_await writer.respond(std::move(refusal));
+        co_return;
+    }
+    auto job = [&asked = parsed.value(), model = model_, seed = random_u64(), &clock = clock_] { return prepare(asked, *model, seed, clock); };
+    base::Result<Prepared> prepared = co_await worker_.run(std::move(job));
+    AnswerOptions options = answer_options(true, parsed.value());
+    co_await generate(request, writer, parsed.value(), std::move(options), std::move(prepared));
+}
+
+Routes::Done Routes::completions(HttpRequest request, ResponseWriter& writer) {
+    const Counted counted(generations_count_);
+    base::Result<CompletionRequest> parsed = parse_completion_request(request.body);
+    request.body = {};
+    if (!parsed) {
+        HttpResponse refusal = to_response(parsed.error());
+        co_await writer.respond(std::move(refusal));
+        co_return;
+    }
+    auto job = [&asked = parsed.value(), model = model_, seed = random_u64()] { return prepare(asked, *model, seed); };
+    base::Result<Prepared> prepared = co_await worker_.run(std::move(job));
+    AnswerOptions options = answer_options(false, parsed.value());
+    co_await generate(request, writer, parsed.value(), std::move(options), std::move(prepared));
+}
+
+Routes::Done Routes::generate(const HttpRequest& request, ResponseWriter& writer, const GenerationRequest& asked, AnswerOptions options,
+                              base::Result<Prepared> prepared) {
+    if (writer.client_gone()) co_return;
+    if (!prepared) {
+        HttpResponse refusal = to_response(prepared.error());
+        co_await writer.respond(std::move(refusal));
+        co_return;
+    }
+    Prepared& ready = prepared.value();
+    for (engine::Request& part : ready.requests) {
+        part.cache_salt = request.key_salt;
+        part.arrival_ns = request.arrival_ns ? request.arrival_ns : clock_.now_ns();
+    }
+    options.n_choices = asked.n_choices * static_cast<uint32_t>(ready.requests.size());
+    options.echo = std::move(ready.echo);
+
+    const std::shared_ptr<Stream> stream = streams_.open();
+    // The connection may call back after this handler has ended.
+    writer.on_client_gone([weak = std::weak_ptr<Stream>(stream)] {
+        if (const std::shared_ptr<Stream> live = weak.lock()) live->abort({base::ErrorCode::unavailable, "the client has left", ""});
+    });
+    if (base::Result<void> accepted = stream->submit(std::move(ready.requests)); !accepted) {
+        HttpResponse refusal = to_response(accepted.error(), model_->engine->retry_after_s());
+        co_await writer.respond(std::move(refusal));
+        co_return;
+    }
+
+    HttpResponse head;
+    if (asked.stream) head = sse_head();
+    std::vector<std::string> ignored = asked.ignored;
+    ignored.insert(ignored.end(), ready.ignored.begin(), ready.ignored.end());
+    if (!ignored.empty()) head.headers.emplace_back("x-hearth-ignored", ignored_header(ignored));
+    OpenAiAnswer answer(std::move(options), *model_->tokenizer);
+    if (asked.stream) co_await answer_stream(writer, *stream, answer, std::move(head));
+    else co_await answer_whole(writer, *stream, answer, std::move(head));
+}
+
+// The head goes out with the first event, so that an early error still has its own status; or with the first
+// heartbeat, when the queue is long.
+Routes::Done Routes::answer_stream(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head) {
+    bool begun = false;
+    while (true) {
+        const bool moved = co_await stream.wait_until(SteadyClock::now() + std::chrono::milliseconds(limits::heartbeat_ms));
+        if (writer.client_gone()) co_return;
+        if (stream.error() && !begun) {
+            HttpResponse refusal = to_response(*stream.error(), model_->engine->retry_after_s());
+            co_await writer.respond(std::move(refusal));
+            co_return;
+        }
+        if (!begun) {
+            begun = true;
+            const bool open = co_await writer.begin_stream(std::move(head));
+            if (!open) co_return;
+        }
+        std::string bytes;
+        bool last = false;
+        if (stream.error()) {
+            bytes = answer.frames(stream.take());
+            bytes += sse_data(error_body(*stream.error()));
+            last = true;
+        } else if (moved) {
+            const std::vector<Piece> pieces = stream.take();
+            bytes = answer.frames(pieces);
+            last = stream.ended();
+            if (last) bytes += answer.tail();
+        } else {
+            bytes = sse_heartbeat;
+        }
+        if (!bytes.empty()) {
+            const bool taken = co_await writer.write(std::move(bytes));
+            if (!taken) co_return;
+        }
+        if (last) break;
+    }
+    co_await writer.end_stream();
+}
+
+Routes::Done Routes::answer_whole(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head) {
+    while (true) {
+        co_await stream.wait_until(SteadyClock::time_point::max());
+        if (writer.client_gone()) co_return;
+        if (stream.error()) {
+            HttpResponse refusal = to_response(*stream.error(), model_->engine->retry_after_s());
+            co_await writer.respond(std::move(refusal));
+            co_return;
+        }
+        answer.collect(stream.take());
+        if (stream.ended()) break;
+    }
+    head.body = answer.whole();
+    co_await writer.respond(std::move(head));
+}
+
+}  // namespace server
