@@ -26,6 +26,8 @@ export type Block = HtmlBlock | CodeBlock;
 // workFactor x characters received. At or below freeChars it is parsed in every flush.
 const workFactor = 64;
 const freeChars = 1024;
+// The parser is quadratic on some texts (20 KB of "_a_": 0.3 s). A parse of a large block that took t waits 8 t.
+const restFactor = 8;
 // In a list longer than this the finished items are frozen as pieces of their own; the list becomes one block again
 // when it ends.
 const listPieceChars = 1024;
@@ -115,12 +117,19 @@ export class MarkdownStream {
   private fence: Fence | null = null;
   // A list of which some items are frozen: source of those, index of its first block, number of its next item.
   private list: { source: string; firstBlock: number; next: number; level: number } | null = null;
+  // Link definitions in finished blocks, and whether any were seen at all (also inside lists and quotes).
   private links: Lexer['tokens']['links'] = Object.create(null);
+  private linksSeen = false;
   private levels = new HeadingLevels();
+  private lexedLinks: Lexer['tokens']['links'] = Object.create(null); // of the last parse
   private nextId = 1;
   private ended = false;
   private receivedChars = 0;
   parsedChars = 0; // all characters ever given to the parser, for tests
+  private parseMs = 0; // the last parse of the tail, and its end
+  private parseEndMs = -Infinity;
+
+  constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
   get blocks(): readonly Block[] {
     return this.open.length === 0 ? this.frozen : [...this.frozen, ...this.open];
@@ -150,15 +159,17 @@ export class MarkdownStream {
     if (this.afterCr) this.append('\n');
     this.advance(true);
     this.ended = true;
-    if (Object.keys(this.links).length > 0) this.rebuild();
+    if (this.linksSeen) this.rebuild();
   }
 
   // A link definition may follow the text that uses it: with all of them known, everything is parsed once more.
   private rebuild(): void {
+    const source = this.sourceParts.join('');
+    this.lex(source);
     const whole = new MarkdownStream();
-    whole.links = this.links;
+    whole.links = this.lexedLinks;
     whole.nextId = this.nextId;
-    whole.append(this.sourceParts.join(''));
+    whole.append(source);
     whole.advance(true);
     this.frozen = whole.frozen;
     this.parsedChars += whole.parsedChars;
@@ -177,7 +188,8 @@ export class MarkdownStream {
     Object.assign(lexer.tokens.links, this.links);
     try {
       const tokens = lexer.lex(source);
-      Object.assign(this.links, tokens.links);
+      this.lexedLinks = tokens.links;
+      this.linksSeen ||= Object.keys(tokens.links).length > 0;
       return tokens;
     } catch {
       return [plainToken(source)]; // nested deeper than the parser's stack
@@ -194,10 +206,14 @@ export class MarkdownStream {
     }
     const shown = final ? this.tail : closeInline(this.tail.slice(0, this.tail.length - heldBackChars(this.tail)));
     const affordable = this.parsedChars + shown.length <= workFactor * this.receivedChars;
-    if (!final && shown.length > freeChars && !affordable) return false;
+    const startMs = this.nowMs();
+    const rested = startMs >= this.parseEndMs + restFactor * this.parseMs;
+    if (!final && shown.length > freeChars && !(affordable && rested)) return false;
     this.tailChanged = false;
 
     const tokens = this.lex(shown);
+    this.parseEndMs = this.nowMs();
+    this.parseMs = this.parseEndMs - startMs;
     let last = tokens.length - 1;
     while (last >= 0 && tokens[last]!.type === 'space') last--;
     const fenced = last >= 0 && tokens[last]!.type === 'code' && /^(`{3,}|~{3,})[^\n]*\n/.test(tokens[last]!.raw);
@@ -267,6 +283,10 @@ export class MarkdownStream {
   }
 
   private freeze(token: Token, id: number | undefined): boolean {
+    if (token.type === 'def') {
+      const { tag, href, title } = token as Tokens.Def;
+      this.links[tag] ??= { href, title };
+    }
     const block = makeBlock(token, id ?? this.nextId, this.levels, false);
     if (block === null) return false;
     if (id === undefined) this.nextId++;

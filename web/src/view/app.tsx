@@ -65,7 +65,7 @@ export function App({ session }: { session: Session }) {
         <button type="button" class="icon-button" title={strings.chats} aria-label={strings.chats} onClick={() => setOpen('chats')}>
           <MenuIcon />
         </button>
-        <h1 class="brand"><Flame /> {strings.product}</h1>
+        <h1 class="brand"><Flame /> <span>{strings.product}</span></h1>
         <ServerBadge session={session} />
         <button type="button" class="icon-button" title={strings.newChat} aria-label={strings.newChat} onClick={newChat}>
           <NewIcon />
