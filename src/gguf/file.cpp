@@ -49,6 +49,25 @@ T load(const std::byte* at) {
     return value;
 }
 
+// out.data from the bytes of a scalar of out.type.
+void set_scalar(Value& out, const std::byte* here) {
+    switch (out.type) {
+        case ValueType::u8: out.data = uint64_t{load<uint8_t>(here)}; break;
+        case ValueType::u16: out.data = uint64_t{load<uint16_t>(here)}; break;
+        case ValueType::u32: out.data = uint64_t{load<uint32_t>(here)}; break;
+        case ValueType::u64: out.data = load<uint64_t>(here); break;
+        case ValueType::i8: out.data = int64_t{load<int8_t>(here)}; break;
+        case ValueType::i16: out.data = int64_t{load<int16_t>(here)}; break;
+        case ValueType::i32: out.data = int64_t{load<int32_t>(here)}; break;
+        case ValueType::i64: out.data = load<int64_t>(here); break;
+        case ValueType::f32: out.data = double{load<float>(here)}; break;
+        case ValueType::f64: out.data = load<double>(here); break;
+        case ValueType::boolean: out.data = load<uint8_t>(here) != 0; break;
+        case ValueType::string:
+        case ValueType::array: CHECK(!"a scalar"); break;
+    }
+}
+
 // What a message calls the thing being read: "value of 'general.name'", "element 3 of 'tokenizer.ggml.tokens'".
 struct Field {
     std::string_view what;
@@ -176,26 +195,9 @@ bool Parser::value(Value& out, std::string_view key) {
     }
     const std::byte* here = bytes_.data() + at_;
     if (!skip(scalar_bytes(out.type), field)) return false;
-    switch (out.type) {
-        case ValueType::u8: out.data = uint64_t{load<uint8_t>(here)}; break;
-        case ValueType::u16: out.data = uint64_t{load<uint16_t>(here)}; break;
-        case ValueType::u32: out.data = uint64_t{load<uint32_t>(here)}; break;
-        case ValueType::u64: out.data = load<uint64_t>(here); break;
-        case ValueType::i8: out.data = int64_t{load<int8_t>(here)}; break;
-        case ValueType::i16: out.data = int64_t{load<int16_t>(here)}; break;
-        case ValueType::i32: out.data = int64_t{load<int32_t>(here)}; break;
-        case ValueType::i64: out.data = load<int64_t>(here); break;
-        case ValueType::f32: out.data = double{load<float>(here)}; break;
-        case ValueType::f64: out.data = load<double>(here); break;
-        case ValueType::boolean: {
-            const auto byte = load<uint8_t>(here);
-            if (byte > 1) return fail(field, out.offset, cat("is ", byte, ", allowed are 0 (false) and 1 (true)"));
-            out.data = byte == 1;
-            break;
-        }
-        case ValueType::string:
-        case ValueType::array: break;  // handled above
-    }
+    if (out.type == ValueType::boolean && load<uint8_t>(here) > 1)
+        return fail(field, out.offset, cat("is ", load<uint8_t>(here), ", allowed are 0 (false) and 1 (true)"));
+    set_scalar(out, here);
     return true;
 }
 
@@ -280,6 +282,14 @@ bool parse_tensor(Parser& in, TensorInfo& out, uint64_t index, uint64_t& offset_
 }
 
 }  // namespace
+
+Value element(const Array& array, uint64_t i) {
+    CHECK_LT(i, array.count);
+    Value out;
+    out.type = array.element_type;
+    set_scalar(out, array.bytes.data() + i * scalar_bytes(array.element_type));
+    return out;
+}
 
 base::Result<File> File::parse(std::span<const std::byte> bytes, std::string_view name) {
     Parser in(bytes, name);

@@ -40,6 +40,9 @@ struct Value {
     uint64_t offset = 0;  // byte offset of the value in the file, for messages
 };
 
+// Element i of a scalar array that File::parse accepted, widened like any value (offset is 0). i < array.count.
+Value element(const Array& array, uint64_t i);
+
 struct TensorInfo {
     std::string_view name;
     quant::Type type = quant::Type::f32;

@@ -1,0 +1,26 @@
+// `hearth inspect`: what a model file holds and what serving it would take. Loads nothing: reads the header only.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "base/limits.h"
+
+namespace commands {
+
+struct InspectOptions {
+    std::string path;
+    bool json = false;
+    uint32_t context = 0;                             // tokens of a sequence; 0: the context length of the file
+    uint32_t sequences = limits::sequences_running;   // that run at once, each with a full context
+    std::string kv_type = "f16";                      // f16 or f32
+};
+
+// Prints to `out`; a refusal is one line on `err`. Text of the file is escaped in the text form, and the JSON form is valid
+// whatever the file holds. Returns the exit code: 0, or 2 for a file that is no sound GGUF (nothing on `out`), for a llama
+// model whose metadata or tensors are wrong (metadata and tensors on `out`, for finding out why), or for a bad option.
+// A sound file of an architecture that is not built is described, says so, and gives 0.
+int inspect_command(const InspectOptions& options, std::ostream& out, std::ostream& err);
+
+}  // namespace commands
