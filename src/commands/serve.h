@@ -12,11 +12,11 @@ namespace commands {
 // One member per option of `hearth serve`; options.cpp has the table of flags, environment names, bounds and help.
 struct ServeOptions {
     std::string model_path;                            // the .gguf, used where it lies
-    std::string alias;                                 // id shown in /v1/models and answers; empty: the file's general.name or its file name
+    std::string alias;                                 // id shown in /v1/models and answers; empty: the file's name without .gguf
     std::string host = "127.0.0.1";                    // numeric address to bind
     uint16_t port = 8080;                              // 0: any free port, printed and written to port_file
     std::string port_file;                             // when set: the port in decimal and a newline, written once bound
-    uint32_t context = 0;                              // tokens one sequence may hold; 0: the model's own, as far as it fits
+    uint32_t context = 0;                              // tokens one sequence may hold; 0: the model's own; refused when its KV doesn't fit
     std::string kv_budget = "auto";                    // "auto" or bytes, with an optional suffix K, M, G (powers of 1024)
     std::string kv_type = "f16";                       // f16 or f32
     uint32_t max_queue = 64;                           // waiting requests; one more is a 429

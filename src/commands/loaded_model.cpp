@@ -1,0 +1,237 @@
+#include "commands/loaded_model.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "base/mapped_file.h"
+#include "base/message.h"
+#include "commands/available_memory.h"
+#include "gguf/file.h"
+#include "kernels/cpu/cpu.h"
+#include "src/version.h"
+
+namespace commands {
+namespace {
+
+using base::Result;
+
+// Left for sockets, streams, the page cache of the file being read and everything else; of the available memory.
+constexpr uint64_t spare_bytes = 256 * limits::mib;
+// What "auto" takes for the KV at most: enough for some forty chat answers at once of a small model, and small enough
+// that starting a server doesn't take a workstation's memory. A long context may need more (four of them).
+constexpr uint64_t auto_kv_bytes = 2048 * limits::mib;
+constexpr uint64_t auto_contexts = 4;
+
+base::Error bad_option(std::string field, std::string message) { return {base::ErrorCode::invalid_argument, std::move(message), std::move(field)}; }
+
+uint64_t blocks_for(uint64_t tokens) { return (tokens + limits::kv_block_tokens - 1) / limits::kv_block_tokens; }
+
+// Bytes with an optional K, M or G.
+Result<uint64_t> parse_bytes(const std::string& text) {
+    uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    uint32_t shift = 0;
+    bool fits = error == std::errc() && stop != text.data();
+    if (fits && stop != end) {
+        const std::string_view suffix(stop, static_cast<size_t>(end - stop));
+        if (suffix == "K" || suffix == "k") shift = 10;
+        else if (suffix == "M" || suffix == "m") shift = 20;
+        else if (suffix == "G" || suffix == "g") shift = 30;
+        else fits = false;
+    }
+    if (!fits || value > (uint64_t{1} << 42) >> shift) return bad_option("kv-budget", "kv-budget must be auto or bytes, with K, M or G, up to 4096G; got " + base::printable(text));
+    return value << shift;
+}
+
+// The name that the processor gives itself.
+std::string cpu_name() {
+#if defined(__x86_64__)
+    unsigned regs[12] = {};
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid(0x80000000, &eax, &ebx, &ecx, &edx) && eax >= 0x80000004) {
+        for (unsigned i = 0; i < 3; ++i) __get_cpuid(0x80000002 + i, &regs[4 * i], &regs[4 * i + 1], &regs[4 * i + 2], &regs[4 * i + 3]);
+        char text[sizeof regs + 1] = {};
+        std::memcpy(text, regs, sizeof regs);
+        std::string name(text);
+        name.erase(0, name.find_first_not_of(' '));
+        while (!name.empty() && name.back() == ' ') name.pop_back();
+        if (!name.empty()) return base::printable(name);
+    }
+#endif
+    return "CPU";
+}
+
+// "llama-3-8b.Q4_K_M" of "/models/llama-3-8b.Q4_K_M.gguf"
+std::string file_stem(const std::string& path) {
+    std::string name = path.substr(path.find_last_of('/') + 1);
+    if (name.size() > 5 && name.ends_with(".gguf")) name.resize(name.size() - 5);
+    return name;
+}
+
+// FNV-1a: short, and the same on every machine.
+std::string fingerprint_of(std::initializer_list<std::string> parts) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const std::string& part : parts)
+        for (const char c : part + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    char text[24];
+    std::snprintf(text, sizeof text, "fp_%012llx", static_cast<unsigned long long>(hash >> 16));
+    return text;
+}
+
+std::string token_text(const text::Tokenizer& tokenizer, text::TokenId id) {
+    return id < 0 ? std::string() : std::string(tokenizer.token_bytes(id));
+}
+
+void load_template(const gguf::File& file, LoadedModel& out) {
+    if (!file.find("tokenizer.chat_template")) {
+        out.template_problem = "the file has no chat template";
+        return;
+    }
+    Result<std::string_view> source = file.get_string("tokenizer.chat_template");
+    if (!source) {
+        out.template_problem = source.error().message;
+        return;
+    }
+    Result<std::unique_ptr<text::ChatTemplate>> parsed = text::ChatTemplate::parse(std::string(source.value()));
+    if (parsed) out.chat_template = std::move(parsed).value();
+    else out.template_problem = parsed.error().message;
+}
+
+}  // namespace
+
+uint32_t Fit::full_contexts() const { return context_length ? static_cast<uint32_t>(kv_blocks / blocks_for(context_length)) : 0; }
+
+std::string bytes_text(uint64_t bytes) {
+    char text[32];
+    const double value = static_cast<double>(bytes);
+    if (bytes >= 1024 * limits::mib) std::snprintf(text, sizeof text, "%.1f GiB", value / (1024.0 * limits::mib));
+    else if (bytes >= limits::mib) std::snprintf(text, sizeof text, "%.0f MiB", value / limits::mib);
+    else std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
+    return text;
+}
+
+Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes, uint32_t context_length,
+                                  uint32_t sequences) {
+    const uint64_t one_context = blocks_for(context_length) * plan.kv_block_bytes;
+    const uint64_t taken = plan.fixed_bytes() + spare_bytes;
+    const uint64_t left = available_bytes > taken ? available_bytes - taken : 0;
+    const auto too_small = [&](std::string_view what, uint64_t bytes) {
+        // The longest context that would fit; below one block none would.
+        const uint64_t tokens = bytes / plan.kv_block_bytes * limits::kv_block_tokens;
+        std::string message = base::cat("the KV of one context of ", context_length, " tokens takes ", bytes_text(one_context), " (", one_context, " bytes), ", what, " ",
+                                        bytes_text(bytes), " (", bytes, " bytes)");
+        message += tokens > 0 ? base::cat("; --context ", tokens, " would fit") : "; not even one block of 64 tokens fits";
+        return bad_option("context", std::move(message));
+    };
+    uint64_t bytes = 0;
+    if (kv_budget == "auto") {
+        if (one_context > left)
+            return too_small(base::cat("and beside weights and working memory of ", bytes_text(plan.fixed_bytes()), " there is"), left);
+        bytes = std::min(left / 2, std::max(auto_kv_bytes, auto_contexts * one_context));
+        bytes = std::max(bytes, one_context);
+        bytes = std::min(bytes, sequences * one_context);  // more could never be used
+    } else {
+        Result<uint64_t> given = parse_bytes(kv_budget);
+        if (!given) return given.take_error();
+        bytes = given.value();
+        if (bytes < one_context) return too_small("the KV budget is", bytes);
+        if (bytes > left)
+            return bad_option("kv-budget", base::cat("a KV budget of ", bytes_text(bytes), " does not fit: beside weights and working memory of ",
+                                                     bytes_text(plan.fixed_bytes()), " there is ", bytes_text(left)));
+    }
+    return static_cast<uint32_t>(std::min<uint64_t>(bytes / plan.kv_block_bytes, UINT32_MAX));
+}
+
+Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, const base::Clock& clock, std::function<void()> wake,
+                                                const LoadHooks& hooks) {
+    auto out = std::make_unique<LoadedModel>();
+    model::ModelOptions model_options;
+    if (options.kv_type == "f16") model_options.kv_type = kernels::KvType::f16;
+    else if (options.kv_type == "f32") model_options.kv_type = kernels::KvType::f32;
+    else return bad_option("kv-type", "kv-type must be f16 or f32, got " + base::printable(options.kv_type));
+
+    Result<std::unique_ptr<base::FileView>> view = base::system_files().open_mapped(options.model_path);
+    if (!view) return view.take_error();
+    Result<gguf::File> parsed = gguf::File::parse(view.value()->bytes(), options.model_path);
+    if (!parsed) return parsed.take_error();
+    const gguf::File& file = parsed.value();
+
+    Result<model::Config> config = model::read_config(file);
+    if (!config) return config.take_error();
+    const uint32_t context = options.context ? options.context : config.value().context_length;
+    if (context > config.value().context_length)
+        return bad_option("context", base::cat("context ", context, " is longer than the model's ", config.value().context_length, " tokens"));
+    model_options.context_length = context;
+
+    Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::from_gguf(file);
+    if (!tokenizer) return tokenizer.take_error();
+    out->tokenizer = std::move(tokenizer).value();
+    if (out->tokenizer->n_vocab() > config.value().n_vocab)
+        return base::Error{base::ErrorCode::bad_file, base::cat(options.model_path, ": the vocabulary has ", out->tokenizer->n_vocab(), " tokens, the embeddings only ", config.value().n_vocab), ""};
+    load_template(file, *out);
+
+    Result<std::unique_ptr<kernels::Backend>> backend = kernels::cpu::create({options.threads, options.isa});
+    if (!backend) return backend.take_error();
+    out->hardware = base::cat(cpu_name(), ", ", backend.value()->name(), ", ", backend.value()->threads_count(), backend.value()->threads_count() == 1 ? " thread" : " threads");
+
+    const uint32_t sequences = std::clamp<uint32_t>(options.max_sequences, 1, limits::sequences_running);
+    model_options.logit_rows_max = sequences;
+    Result<model::MemoryPlan> plan = model::plan(file, *backend.value(), model_options);
+    if (!plan) return plan.take_error();
+    const AvailableMemory available = available_memory();
+    Result<uint32_t> blocks = choose_kv_blocks(options.kv_budget, plan.value(), available.bytes, context, sequences);
+    if (!blocks) return blocks.take_error();
+    model_options.kv_blocks_count = blocks.value();
+    out->fit = {plan.value().weights_bytes,
+                plan.value().activations_bytes + plan.value().scratch_bytes,
+                uint64_t{blocks.value()} * plan.value().kv_block_bytes,
+                plan.value().kv_block_bytes / limits::kv_block_tokens,
+                available.bytes,
+                blocks.value(),
+                context};
+    if (hooks.planned) hooks.planned(out->fit, out->hardware);
+
+    const std::string backend_name(backend.value()->name());
+    Result<std::unique_ptr<model::Model>> model = model::Model::load(file, std::move(backend).value(), model_options, hooks.progress);
+    if (!model) return model.take_error();
+    // What was read may be a mixture when somebody wrote to the file meanwhile.
+    if (Result<void> unchanged = view.value()->check_unchanged(); !unchanged) return unchanged.take_error();
+    out->model = std::move(model).value();
+
+    server::ServedModel& served = out->served;
+    served.id = options.alias.empty() ? file_stem(options.model_path) : options.alias;
+    for (const gguf::TensorInfo& tensor : file.tensors()) served.n_params += tensor.n_elements();
+    if (Result<std::string_view> architecture = file.get_string("general.architecture"); architecture) served.architecture = architecture.value();
+    served.size_bytes = file.size_bytes();
+    served.fingerprint = fingerprint_of({std::string(::version), std::to_string(served.size_bytes), std::to_string(served.n_params), backend_name, options.kv_type});
+    served.created_unix_s = clock.wall_unix_s();
+    served.n_vocab = out->tokenizer->n_vocab();
+    served.context_trained = config.value().context_length;
+    served.context_length = context;
+    served.default_max_tokens = std::max<uint32_t>(options.default_max_tokens, 1);
+    served.queue_requests_max = options.max_queue;
+    served.prefix_cache = options.prefix_cache;
+    served.kv_type = options.kv_type;
+    served.tokenizer = out->tokenizer.get();
+    served.chat_template = out->chat_template.get();
+    served.bos_token = token_text(*out->tokenizer, out->tokenizer->bos_id());
+    served.eos_token = token_text(*out->tokenizer, out->tokenizer->eos_id());
+
+    engine::EngineConfig engine_config;
+    engine_config.context_length = context;
+    engine_config.sequences_max = sequences;
+    engine_config.queue_requests_max = options.max_queue;
+    engine_config.prefix_cache = options.prefix_cache;
+    out->engine = engine::Engine::create(engine_config, *out->model, *out->tokenizer, clock, std::move(wake));
+    served.engine = out->engine.get();
+    return out;
+}
+
+}  // namespace commands
