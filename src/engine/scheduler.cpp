@@ -47,7 +47,6 @@ void Scheduler::admit_waiting(int64_t now_ns) {
     for (RequestState* r = first_waiting_; r != nullptr;) {
         RequestState& request = *r;
         r = request.next;
-        if (request.paused) continue;  // its client does not read: it keeps its place and stops nobody
         if (try_admit(request)) {
             const bool may_go_on = n_blocked == 0 || count_bypass(request);
             leave_queue(request);
@@ -65,7 +64,6 @@ bool Scheduler::count_bypass(const RequestState& passing) {
     bypasses_ += 1;
     bool may_go_on = true;
     for (RequestState* ahead = first_waiting_; ahead != &passing; ahead = ahead->next) {
-        if (ahead->paused) continue;
         ahead->times_passed += 1;
         may_go_on = may_go_on && ahead->times_passed < limits::bypass_requests;
     }
@@ -102,10 +100,20 @@ bool Scheduler::try_admit(RequestState& request) {
 
 // --- the step --------------------------------------------------------------------------------------------------------
 
-uint32_t Scheduler::events_needed(const Sequence& sequence) const {
-    // The row that ends a prompt gives a first token to every choice that waits for it.
-    const bool ends_prompt = sequence.choice == 0 && sequence.n_generated() == 0;
-    return config_.events_per_token * (ends_prompt ? static_cast<uint32_t>(sequence.request->choices.size()) : 1);
+// A sequence may only produce a token when the events of that token have room. Granted in turn, decoding or not, so
+// that a reader that is slow all the time serves all.
+void Scheduler::grant_event_room(uint32_t event_room) {
+    for (uint32_t i = 0; i < n_running(); ++i) {
+        Sequence& sequence = *running_[(turn_ + i) % n_running()];
+        sequence.may_sample = false;
+        if (!takes_part(sequence) || sequence.n_uncomputed() > config_.prefill_chunk_max) continue;
+        // The row that ends a prompt gives a first token to every choice of its request.
+        const bool ends_prompt = sequence.choice == 0 && sequence.n_generated() == 0;
+        const uint32_t needed = config_.events_per_token * (ends_prompt ? static_cast<uint32_t>(sequence.request->choices.size()) : 1);
+        if (needed > event_room) continue;
+        event_room -= needed;
+        sequence.may_sample = true;
+    }
 }
 
 const Step& Scheduler::schedule(int64_t now_ns, uint32_t event_room) {
@@ -117,8 +125,9 @@ const Step& Scheduler::schedule(int64_t now_ns, uint32_t event_room) {
     logit_rows_.clear();
     if (!running_.empty()) {
         turn_ %= n_running();
-        add_decode_rows(event_room);
-        add_prefill_rows(event_room);
+        grant_event_room(event_room);
+        add_decode_rows();
+        add_prefill_rows();
         if (step_.lacks_event_room) turn_ += 1;
     }
     step_.batch = {tokens_, slices_, logit_rows_};
@@ -126,25 +135,24 @@ const Step& Scheduler::schedule(int64_t now_ns, uint32_t event_room) {
     return step_;
 }
 
-void Scheduler::add_decode_rows(uint32_t& event_room) {
+void Scheduler::add_decode_rows() {
     for (uint32_t i = 0; i < n_running(); ++i) {
         Sequence& sequence = *running_[(turn_ + i) % n_running()];
-        if (sequence.state != SequenceState::running || sequence.request->paused || !sequence.is_decoding()) continue;
-        if (events_needed(sequence) > event_room) {
+        if (!takes_part(sequence) || !sequence.is_decoding()) continue;
+        if (!sequence.may_sample) {
             step_.lacks_event_room = true;
             continue;
         }
-        event_room -= events_needed(sequence);
         add_rows(sequence, 1, true);
         step_.n_decode_rows += 1;
     }
 }
 
-void Scheduler::add_prefill_rows(uint32_t& event_room) {
+void Scheduler::add_prefill_rows() {
     shares_.clear();
     for (uint32_t i = 0; i < n_running(); ++i) {
         Sequence& sequence = *running_[(turn_ + i) % n_running()];
-        if (sequence.state != SequenceState::running || sequence.request->paused || sequence.is_decoding()) continue;
+        if (!takes_part(sequence) || sequence.is_decoding()) continue;
         shares_.push_back({&sequence, std::min(sequence.n_uncomputed(), config_.prefill_chunk_max), 0});
     }
     // Even shares; what a short prompt leaves over is shared again among the longer ones. Ends: every round but the
@@ -163,13 +171,12 @@ void Scheduler::add_prefill_rows(uint32_t& event_room) {
     for (const Share& s : shares_) {
         uint32_t n_rows = s.given;
         bool samples = n_rows == s.sequence->n_uncomputed();
-        if (samples && events_needed(*s.sequence) > event_room) {
+        if (samples && !s.sequence->may_sample) {
             step_.lacks_event_room = true;
             n_rows -= 1;  // the prompt but for its last token needs no event
             samples = false;
         }
         if (n_rows == 0) continue;
-        if (samples) event_room -= events_needed(*s.sequence);
         add_rows(*s.sequence, n_rows, samples);
         step_.n_prefill_rows += n_rows;
     }
@@ -282,7 +289,8 @@ void Scheduler::check_integrity() const {
             continue;
         }
         CHECK(s->n_uncomputed() > 0);
-        CHECK_EQ(s->block_table.size(), size_t{std::max(blocks_for(s->n_computed), s->n_registered)});
+        CHECK_GE(s->block_table.size(), size_t{blocks_for(s->n_computed)});
+        if (scheduled_.empty()) CHECK_EQ(s->block_table.size(), size_t{blocks_for(s->n_computed)});  // else a step is in progress
         // What it holds and may still take covers every position that will ever be computed: all but the last token.
         CHECK_GE(s->block_table.size() + s->reserved_blocks, size_t{blocks_for(n_tokens_max - 1)});
         CHECK_LE(s->n_registered * block_tokens, s->n_computed);

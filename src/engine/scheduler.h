@@ -79,10 +79,11 @@ class Scheduler {
     bool try_admit(RequestState& request);
     bool count_bypass(const RequestState& passing);  // false: one of those passed may not be passed again
     void leave_queue(RequestState& request);
-    void add_decode_rows(uint32_t& event_room);
-    void add_prefill_rows(uint32_t& event_room);
+    static bool takes_part(const Sequence& s) { return s.state == SequenceState::running && !s.request->paused; }
+    void grant_event_room(uint32_t event_room);
+    void add_decode_rows();
+    void add_prefill_rows();
     void add_rows(Sequence& sequence, uint32_t n_rows, bool samples);
-    uint32_t events_needed(const Sequence& sequence) const;
     void register_full_blocks(Sequence& sequence);
     void join(Sequence& sequence);
     void end(Sequence& sequence);

@@ -35,6 +35,7 @@ struct Sequence {
     uint32_t reserved_blocks = 0;          // it may still take these: its share of KvRing::reserved()
     uint32_t n_registered = 0;             // blocks [0, n_registered) are entered as prefixes, the last one as prefix_id
     uint64_t prefix_id = 0;
+    bool may_sample = false;               // in the step being scheduled: a token's events have room
 
     TextStream text;
     TokenCounts counts;
