@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/limits.h"
 #include "server/gate.h"
 
@@ -38,21 +40,21 @@ bool ChunkGate::step(unsigned char c) {
                 refuse(413, "chunked body exceeds " + std::to_string(body_bytes_max_) + " bytes");
                 return false;
             }
-            if (c == ';') where_ = Where::extension;
+            if (c == ';') where_ = Where::name_begin;
             else if (c == '\r') where_ = Where::size_lf;
             else return fail("chunk size is followed by something else than ';' or the line end");
             return true;
         }
-        case Where::extension:
-            // The grammar of extensions is left to Beast; here no control byte passes, quoted or not, and none is endless.
-            if (c == '\r') {
-                where_ = Where::size_lf;
-                return true;
-            }
-            if (c != '\t' && (c < 0x20 || c == 0x7f)) return fail("control byte in a chunk extension");
+        case Where::name_begin:
+        case Where::name:
+        case Where::value_begin:
+        case Where::value:
+        case Where::quoted:
+        case Where::quoted_pair:
+        case Where::quoted_end:
             if (++line_bytes_ > limits::http_chunk_line_bytes || ++extension_bytes_ > limits::http_chunk_extension_bytes)
                 return fail("chunk extension is too long");
-            return true;
+            return extension_step(c) || fail("chunk extension is malformed");
         case Where::size_lf:
             if (c != '\n') return fail("carriage return without line feed in a chunk size line");
             body_bytes_ += size_;
@@ -76,6 +78,7 @@ bool ChunkGate::step(unsigned char c) {
             else trailer_line_ += static_cast<char>(c);
             return true;
         case Where::trailer_lf:
+            ++trailer_bytes_;
             if (c != '\n') return fail("carriage return without line feed in the trailers");
             if (trailer_line_.empty()) {
                 done_ = true;
@@ -87,6 +90,25 @@ bool ChunkGate::step(unsigned char c) {
             return true;
     }
     return fail("unreachable");
+}
+
+// What an extension says is ignored, but its grammar is checked: in a quoted string some read on over a line end.
+bool ChunkGate::extension_step(unsigned char c) {
+    const auto go = [&](Where next) {
+        where_ = next;
+        return true;
+    };
+    const auto ends = [&] { return c == ';' ? go(Where::name_begin) : c == '\r' && go(Where::size_lf); };
+    switch (where_) {
+        case Where::name_begin: return is_token_char(c) && go(Where::name);
+        case Where::name: return is_token_char(c) || (c == '=' ? go(Where::value_begin) : ends());
+        case Where::value_begin: return c == '"' ? go(Where::quoted) : is_token_char(c) && go(Where::value);
+        case Where::value: return is_token_char(c) || ends();
+        case Where::quoted: return c == '"' ? go(Where::quoted_end) : c == '\\' ? go(Where::quoted_pair) : is_value_char(c);
+        case Where::quoted_pair: return is_value_char(c) && go(Where::quoted);
+        case Where::quoted_end: return ends();
+        default: return false;
+    }
 }
 
 GateState ChunkGate::feed(std::string_view bytes, size_t& used) {

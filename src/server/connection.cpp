@@ -167,13 +167,13 @@ asio::awaitable<void> Connection::supervise() {
 asio::awaitable<void> Connection::session() {
     // The first request has the time of a head from the accept on; later ones may keep the connection waiting.
     int64_t wait_ms = shared_->options.limits.header_time_ms;
-    for (;;) {
+    for (bool first = true;; first = false) {
         phase_ = Phase::idle;
         request_id_.clear();
         origin_.clear();
         answer_begun_ = false;
         if (buffer_.size() == 0 && buffer_.capacity() > read_chunk_bytes) buffer_.shrink_to_fit();
-        if (shared_->draining && buffer_.size() == 0) co_return;
+        if (shared_->draining && !first && buffer_.size() == 0) co_return;
         const Input input = co_await wait_input(0, SteadyClock::now() + ms(wait_ms));
         if (input != Input::bytes) co_return;
         phase_ = Phase::reading;
@@ -339,7 +339,7 @@ std::optional<HttpResponse> Connection::admit(const Head& head, HttpRequest& req
         return response;
     }
     const bool reads_only = head.method == "GET" || head.method == "HEAD";
-    if (!reads_only && !origin_.empty() && !shared_->cors.allows(origin_) && !(host && HostCheck::same_origin(origin_, *host)))
+    if (!reads_only && head.method != "OPTIONS" && !origin_.empty() && !shared_->cors.allows(origin_) && !(host && HostCheck::same_origin(origin_, *host)))
         return error_response(403, "requests from the web origin " + base::printable(origin_) + " are not allowed (--cors-origin adds origins)",
                               "origin_not_allowed");
     const auto& keys = shared_->options.keys;

@@ -68,6 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
     // Spawns both coroutines; they keep the connection alive until it is closed.
     void start();
+    bool busy() const { return phase_ == Phase::reading || phase_ == Phase::handling; }
     // Closes now when no request is being read or answered.
     void close_if_idle();
     // Cuts it off in any state; a handler at work sees its client gone.

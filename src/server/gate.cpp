@@ -9,18 +9,9 @@
 namespace server {
 namespace {
 
-// tchar of RFC 9110 5.6.2.
-constexpr bool is_token_char(unsigned char c) {
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
-    return std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
-}
-
 bool is_token(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_token_char(static_cast<unsigned char>(c)); });
 }
-
-// field-content: HTAB, SP, visible, and bytes from 0x80 up (obs-text, so that UTF-8 in User-Agent passes).
-constexpr bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
 std::string_view trim(std::string_view text) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -57,6 +48,16 @@ Method classify(std::string_view method) {
 constexpr std::string_view once[] = {"host",      "content-length", "transfer-encoding", "authorization",
                                      "x-api-key", "content-type",   "origin",            "expect"};
 
+// A name that some proxy or gateway takes for a framing header: "Transfer_Encoding", "Content--Length".
+bool imitates_framing(std::string_view lower_name) {
+    std::string plain;
+    for (const char c : lower_name) {
+        const char mapped = c == '_' ? '-' : c;
+        if (mapped != '-' || plain.empty() || plain.back() != '-') plain += mapped;
+    }
+    return (plain == "transfer-encoding" || plain == "content-length") && plain != lower_name;
+}
+
 // Only digits, and a value below 2^63. nullopt otherwise: "+5", "0x5", "5, 5", "-1", "", 2^64.
 std::optional<uint64_t> parse_length(std::string_view text) {
     if (text.empty() || text.size() > 20) return std::nullopt;
@@ -83,6 +84,13 @@ std::string_view code_of(unsigned status) {
 }
 
 }  // namespace
+
+bool is_token_char(unsigned char c) {
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
+    return c < 0x80 && std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+}
+
+bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
 std::string_view Head::header(std::string_view lower_name) const {
     for (const auto& [name, value] : headers)
@@ -202,6 +210,10 @@ bool HeadGate::field_line(std::string_view line) {
     const size_t colon = line.find(':');
     std::string name(line.substr(0, colon));
     std::transform(name.begin(), name.end(), name.begin(), lower);
+    if (imitates_framing(name)) {
+        refuse(400, "header name imitates Transfer-Encoding or Content-Length");
+        return false;
+    }
     if (std::find(std::begin(once), std::end(once), name) != std::end(once)) {
         for (const auto& [other, value] : head_.headers)
             if (other == name) {
@@ -249,6 +261,8 @@ bool HeadGate::finish() {
         if (!head_.content_length) return fail(400, "Content-Length is not a number");
         if (*head_.content_length > limits_.body_bytes) return fail(413, "body of " + std::to_string(*head_.content_length) + " bytes exceeds " + std::to_string(limits_.body_bytes));
     }
+    // 9110 9.3.1: a body of GET means nothing, and a party that overlooks it takes it for the next request.
+    if (head_.has_body() && (head_.method == "GET" || head_.method == "HEAD")) return fail(400, head_.method + " with a body");
     if (expect && head_.version_minor == 1) {
         if (!equals_ignoring_case(*expect, "100-continue")) return fail(417, "Expect other than 100-continue");
         head_.expect_continue = true;

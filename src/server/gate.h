@@ -79,9 +79,11 @@ class ChunkGate {
     const Refusal& refusal() const { return refusal_; }
 
   private:
-    enum class Where { size, extension, size_lf, data, data_cr, data_lf, trailer, trailer_lf };
+    // In an extension: ";" name [ "=" ( token / quoted-string ) ], without blanks.
+    enum class Where { size, name_begin, name, value_begin, value, quoted, quoted_pair, quoted_end, size_lf, data, data_cr, data_lf, trailer, trailer_lf };
     GateState refuse(unsigned status, std::string message);
     bool step(unsigned char c);
+    bool extension_step(unsigned char c);
 
     size_t body_bytes_max_;
     Refusal refusal_;
@@ -97,6 +99,9 @@ class ChunkGate {
     std::string trailer_line_;
 };
 
+// tchar of RFC 9110 5.6.2; field content: HTAB, SP, visible, and bytes from 0x80 up (obs-text: UTF-8 in User-Agent).
+bool is_token_char(unsigned char c);
+bool is_value_char(unsigned char c);
 // Whether a field line is well formed: token ":" value without control bytes. Shared with trailers.
 bool valid_field_line(std::string_view line);
 

@@ -242,6 +242,12 @@ void HttpServer::close_all() {
 
 size_t HttpServer::active_connections() const { return shared_ ? shared_->connections.size() : 0; }
 
+size_t HttpServer::busy_connections() const {
+    if (!shared_) return 0;
+    const auto& all = shared_->connections;
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Connection* connection) { return connection->busy(); }));
+}
+
 const HttpStats& HttpServer::stats() const { return shared_ ? shared_->stats : no_stats_; }
 
 }  // namespace server

@@ -34,6 +34,9 @@ class HttpServer {
     // Cuts off every connection, also those with a request at work.
     void close_all();
     size_t active_connections() const;
+    // Those that read or answer a request; what a drain waits for. The rest are idle, or are closed within
+    // limits::http_linger_time_ms by themselves.
+    size_t busy_connections() const;
     const HttpStats& stats() const;
 
   private:
