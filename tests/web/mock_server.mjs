@@ -65,7 +65,7 @@ export function longText() {
 
 // Pieces of about the size of a token.
 export function tokensOf(text) {
-  return text.match(/\s*\S{1,5}/gs).concat(text.match(/\s+$/) ?? []);
+  return (text.match(/\s*\S{1,5}/gs) ?? []).concat(text.match(/\s+$/) ?? []);
 }
 
 export async function startMock(folder) {

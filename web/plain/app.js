@@ -54,9 +54,10 @@ async function send(text) {
   $('status').textContent = 'Generating';
 
   const start = performance.now();
-  let content = '', first = 0, tokens = 0, finish = '', outcome = '', painting = false;
+  let content = '', first = 0, tokens = 0, finish = '', outcome = '', painting = false, ended = false;
   const paint = () => {
     painting = false;
+    if (ended) return;  // the last frame comes after the last word
     const stick = log.scrollHeight - log.scrollTop - log.clientHeight < 48;
     answer.textContent = content;
     if (first) stats.textContent = figures(tokens, first - start, performance.now() - first);
@@ -94,6 +95,7 @@ async function send(text) {
   }
   const line = first ? figures(tokens, first - start, performance.now() - first) : '';
   paint();
+  ended = true;
   stats.textContent = [line, outcome].filter(Boolean).join('  ·  ');
   stats.classList.toggle('error', Boolean(outcome) && outcome !== 'Stopped.');
   if (content) {

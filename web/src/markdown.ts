@@ -63,6 +63,12 @@ function makeParser(levels: HeadingLevels): Parser {
   renderer.code = ({ text, lang }) => codeHtml(text, lang ?? '');
   renderer.html = ({ text }) => plainTags(text);
   renderer.checkbox = ({ checked }) => (checked ? '☑ ' : '☐ ');
+  // An empty head cell heads nothing.
+  renderer.tablecell = ({ tokens, header, align }) => {
+    const text = parser.parseInline(tokens);
+    const tag = header && text !== '' ? 'th' : 'td';
+    return `<${tag}${align === null ? '' : ` align="${align}"`}>${text}</${tag}>\n`;
+  };
   renderer.link = ({ href, tokens }) => {
     const text = parser.parseInline(tokens);
     return allowedUrl(href) ? `<a href="${escapeHtml(href)}">${text}</a>` : text;

@@ -15,6 +15,7 @@ export const strings = {
   regenerate: 'Regenerate answer',
   send: 'Send message',
   stop: 'Stop answer',
+  composer: 'Ask the model',
   messageLabel: 'Message',
   placeholder: 'Ask anything',
   hintKeys: 'Enter to send, Shift + Enter for a new line',

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../session';
 import { strings } from '../strings';
 import { Composer } from './composer';
@@ -24,7 +24,7 @@ export function App({ session }: { session: Session }) {
     fieldRef.current?.focus();
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     applyTheme(session);
     document.title = session.chat.title === '' ? strings.product : `${session.chat.title} · ${strings.product}`;
   });

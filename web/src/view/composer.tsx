@@ -36,7 +36,7 @@ export function Composer({ session, fieldRef, onShortcuts }: {
     send();
   };
   return (
-    <form class="composer column" onSubmit={(event) => { event.preventDefault(); send(); }}>
+    <form class="composer column" aria-label={strings.composer} onSubmit={(event) => { event.preventDefault(); send(); }}>
       <div class="composer-card">
         <label class="hidden" for="message-field">{strings.messageLabel}</label>
         <textarea id="message-field" ref={fieldRef} rows={1} placeholder={strings.placeholder} value={chat.draft}

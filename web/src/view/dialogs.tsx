@@ -1,7 +1,7 @@
 // Everything that opens over the page: chats, settings, shortcuts, the key. Native dialogs: focus stays inside, Esc
 // and a click beside them close them, focus returns to where it was.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../session';
 import { listChats, type Theme } from '../storage';
 import { strings } from '../strings';
@@ -15,16 +15,17 @@ export function Modal({ kind, title, onClose, children }: {
   children: ComponentChildren;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  const gone = useRef(false);
+  useLayoutEffect(() => {
     const dialog = ref.current!;
-    const before = document.activeElement;
     dialog.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      gone.current = true; // its own late close event is no wish to close what may be open by then
+      dialog.close();
     };
   }, []);
   return (
-    <dialog ref={ref} class={`modal ${kind}`} aria-labelledby={`${kind}-title`} onClose={onClose}
+    <dialog ref={ref} class={`modal ${kind}`} aria-labelledby={`${kind}-title`} onClose={() => { if (!gone.current) onClose(); }}
       onClick={(event) => { if (event.target === ref.current) ref.current!.close(); }}>
       <div class="modal-body">
         <header class="modal-head">
@@ -136,7 +137,7 @@ function Slider({ name, hint, value, low, high, step, unset, onChange }: {
 }) {
   return (
     <label class={value === null ? 'field is-default' : 'field'}>
-      <span class="field-name">{name} <output>{value === null ? strings.serverDefault : value.toFixed(2)}</output></span>
+      <span class="field-name">{name} <span class="field-value">{value === null ? strings.serverDefault : value.toFixed(2)}</span></span>
       <input type="range" min={low} max={high} step={step} value={value ?? unset}
         onInput={(event) => onChange(event.currentTarget.valueAsNumber)} />
       <span class="field-hint">{hint}</span>
