@@ -71,6 +71,7 @@ export function tokensOf(text) {
 export async function startMock(folder) {
   const requests = []; // { path, body, headers, aborted }
   const attempts = new Map(); // script name -> times asked
+  let release = () => {}; // lets /wait go on
   let loading = 0; // how often /v1/models still answers 503
 
   const chunk = (extra) => ({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'mock-model', choices: [], ...extra });
@@ -116,7 +117,7 @@ export async function startMock(folder) {
     length: (response) => stream(response, 'cut off here', 1, { finish: 'length' }),
     plain: (response) => stream(response, 'No figures from me.', 5, { usage: false }),
     empty: (response) => stream(response, '', 0),
-    wait: async (response) => { await pause(1500); await stream(response, 'At last.', 1); },
+    wait: async (response) => { await new Promise((resolve) => { release = resolve; }); await stream(response, 'At last.', 1); },
     waitlong: async (response) => { await pause(60_000); response.end(); },
     error: async (response) => {
       begin(response);
@@ -134,7 +135,7 @@ export async function startMock(folder) {
     busy: (response) => {
       const times = (attempts.get('busy') ?? 0) + 1;
       attempts.set('busy', times);
-      if (times === 1) return refuse(response, 429, { message: '64 requests are waiting.', type: 'rate_limit_error', code: 'queue_full' }, { 'Retry-After': '2' });
+      if (times === 1) return refuse(response, 429, { message: '64 requests are waiting.', type: 'rate_limit_error', code: 'queue_full' }, { 'Retry-After': '3' });
       return stream(response, 'Now there is room.', 1);
     },
     context: (response) => refuse(response, 400, {
@@ -187,6 +188,7 @@ export async function startMock(folder) {
     url: `http://127.0.0.1:${server.address().port}/`,
     requests,
     chats: () => requests.filter((entry) => entry.path === '/v1/chat/completions'),
+    release: () => release(),
     failModels: (times) => { loading = times; },
     reset: () => { requests.length = 0; attempts.clear(); loading = 0; },
     close: () => { server.closeAllConnections(); return new Promise((resolve) => server.close(resolve)); },
