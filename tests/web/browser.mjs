@@ -217,6 +217,47 @@ describe('the page', () => {
     await close();
   });
 
+  // The renderer writes every tag itself; the sanitiser behind it must hold alone too.
+  test('the sanitiser alone stops what the renderer would let through', async () => {
+    const outfile = path.join(temporaryFolder(), 'sanitize.js');
+    await need('esbuild').build({
+      absWorkingDir: path.join(root, 'web'), entryPoints: ['src/sanitize.ts'], outfile, bundle: true, format: 'iife', globalName: 'sanitize', logLevel: 'error',
+    });
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const requests = [];
+    await page.goto(`${mock.url}licenses.txt`); // the same policy, without the page's own script
+    page.on('request', (request) => requests.push(request.url()));
+    await page.evaluate(`${readFileSync(outfile, 'utf8')}; window.sanitize = sanitize;`);
+    const hostile = [
+      '<p>kept</p>', '<script>window.pwned=1</script>', '<img src=x onerror=window.pwned=2>', '<svg onload=window.pwned=3><animate onbegin=window.pwned=3>',
+      '<a href="javascript:window.pwned=4">x</a>', '<a href="java&#10;script:window.pwned=4">x</a>', '<a href=" data:text/html,x">x</a>',
+      '<p style="background:url(https://tracker.example/a)">x</p>', '<style>@import "https://tracker.example/b"</style>',
+      '<iframe srcdoc="<script>parent.pwned=5</script>"></iframe>', '<form action=https://tracker.example><input name=getElementById></form>',
+      '<p id=app class="failure icon-button" name=body>x</p>', '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=window.pwned=6&gt;">',
+      '<noscript><p title="</noscript><img src=x onerror=window.pwned=7>">', '<template><img src=x onerror=window.pwned=8></template>',
+      '<details open ontoggle=window.pwned=9>x</details>', '<video src=https://tracker.example/c poster=https://tracker.example/d></video>',
+      '<link rel=stylesheet href=https://tracker.example/e><base href=https://tracker.example/><meta http-equiv=refresh content=0>',
+      '<button class=code-copy onclick=window.pwned=10>x</button>', '<a href=https://example.org ping=https://tracker.example/f target=_top>ok</a>',
+    ];
+    const found = await page.evaluate((samples) => {
+      for (const sample of samples) document.body.append(window.sanitize.toFragment(sample, () => {}));
+      const allowed = /^(?:href|target|rel|title|class|tabindex|role|aria-label|type|start|align)$/;
+      return [...document.body.querySelectorAll('pre ~ *, pre ~ * *')].flatMap((node) => [
+        ...(/^(?:P|A|SPAN|DETAILS|TABLE|DIV)$/.test(node.tagName) ? [] : [node.tagName]),
+        ...[...node.attributes].filter(({ name, value }) => !allowed.test(name) || /script:|data:/i.test(value)).map(({ name, value }) => `${name}=${value}`),
+        ...(node.className === '' || node.className === 'link-host' ? [] : [node.className]),
+      ]);
+    }, hostile);
+    await page.waitForTimeout(200);
+    assert.deepEqual(found, []);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(requests, []);
+    assert.ok(await page.getByText('kept').isVisible());
+    assert.deepEqual(await page.getByText('ok', { exact: true }).evaluate((a) => [a.target, a.rel, a.title]), ['_blank', 'noopener noreferrer', 'https://example.org/']);
+    await context.close();
+  });
+
   test('bytes torn anywhere, CRLF, comments, no [DONE]', async () => {
     const { page, close } = await open(mock.url);
     await ask(page, '/torn');

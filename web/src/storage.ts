@@ -132,6 +132,8 @@ export function saveChat(chat: Chat): void {
   const messages: SavedMessage[] = chat.messages.map(({ role, text, state, finishReason, failure, figures }) => (
     { role, text, state, finishReason, failure, figures }));
   const saved = { title: chat.title, updatedMs: chat.updatedMs, draft: chat.draft, messages };
+  // Runs every few seconds while an answer grows: the list, which reads every chat, is made only when one must go.
+  if (write(local, chatPrefix + chat.id, saved) && countChats() <= chatsMax) return;
   const others = listChats().filter((entry) => entry.id !== chat.id);
   for (const old of others.splice(chatsMax - 1)) deleteChat(old.id);
   // A full store gives up its oldest chats, one by one.
@@ -139,6 +141,14 @@ export function saveChat(chat: Chat): void {
     const oldest = others.pop();
     if (oldest === undefined) return;
     deleteChat(oldest.id);
+  }
+}
+
+function countChats(): number {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(chatPrefix)).length;
+  } catch {
+    return 0;
   }
 }
 

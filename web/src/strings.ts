@@ -69,7 +69,6 @@ export const strings = {
   contextHint: 'Start a new chat, or shorten your message or the system prompt.',
   tryAgain: 'Try again',
   tryAgainIn: (s: number) => `Try again in ${s} s`,
-  retryHint: (s: number) => `The server asks to wait ${s} s.`,
   enterKey: 'Enter key',
 
   announceGenerating: 'Generating',
@@ -99,7 +98,6 @@ export const strings = {
   keyLabel: 'Key',
   keySave: 'Use key',
   keyForget: 'Forget the API key',
-  cancel: 'Cancel',
 
   noChats: 'No chats yet. They are kept in this browser only.',
   deleteChat: (title: string) => `Delete chat: ${title}`,
