@@ -283,7 +283,8 @@ std::optional<Refusal> check_parsed(const Head& head, const BeastParser& parser)
     if (static_cast<size_t>(std::distance(message.begin(), message.end())) != head.headers.size()) return differs("headers");
     for (const auto& [name, value] : head.headers) {
         const auto range = message.equal_range(name);
-        if (std::none_of(range.first, range.second, [&](const auto& field) { return view(field.value()) == value; })) return differs("headers");
+        const std::string_view wanted = value;
+        if (std::none_of(range.first, range.second, [&](const auto& field) { return view(field.value()) == wanted; })) return differs("headers");
     }
     if (parser.chunked() != head.chunked) return differs("transfer coding");
     const auto length = parser.content_length();
