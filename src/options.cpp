@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "version.h"
+#include "base/version.h"
 
 namespace options {
 namespace {

@@ -73,6 +73,10 @@ Report examine(const gguf::File& file, const InspectOptions& options) {
             total->bytes += tensor.data.size();
         }
     }
+    if (auto whole = gguf::check_not_split(file); !whole) {
+        report.problem = whole.take_error();
+        return report;
+    }
     auto config = model::read_config(file);
     if (!config) {
         report.problem = config.take_error();

@@ -14,7 +14,7 @@
 #include "commands/available_memory.h"
 #include "gguf/file.h"
 #include "kernels/cpu/cpu.h"
-#include "src/version.h"
+#include "base/version.h"
 
 namespace commands {
 namespace {

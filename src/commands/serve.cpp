@@ -26,7 +26,7 @@
 #include "engine/engine_thread.h"
 #include "server/listener.h"
 #include "server/routes.h"
-#include "src/version.h"
+#include "base/version.h"
 
 namespace commands {
 namespace {
