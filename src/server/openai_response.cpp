@@ -61,7 +61,7 @@ std::string_view OpenAiAnswer::echo_of(uint32_t prompt) const {
 // The token that ended the answer is not part of it.
 bool OpenAiAnswer::shows_token(const Piece& piece) const {
     if (piece.token < 0) return false;
-    return !(piece.finish_reason == engine::FinishReason::stop && piece.text.empty() && tokenizer_.is_end_of_generation(piece.token));
+    return !(piece.finish_reason == engine::FinishReason::stop && tokenizer_.is_end_of_generation(piece.token));
 }
 
 void OpenAiAnswer::begin(Choice& choice, uint32_t prompt) {
@@ -71,7 +71,7 @@ void OpenAiAnswer::begin(Choice& choice, uint32_t prompt) {
 
 OpenAiAnswer::TokenEntry OpenAiAnswer::note(Choice& choice, const Piece& piece) {
     TokenEntry entry;
-    if (shows_token(piece)) {
+    if ((options_.logprobs || options_.return_tokens) && shows_token(piece)) {
         entry = {piece.token, piece.logprob, piece.top, choice.characters};
         choice.characters += count_characters(tokenizer_.token_bytes(piece.token));
     }
@@ -186,7 +186,7 @@ std::string OpenAiAnswer::frames(std::span<const Piece> pieces) {
             else if (!echo_of(piece.prompt).empty()) chunk(echo_of(piece.prompt), false, {}, "", false);
         }
         const TokenEntry entry = note(choice, piece);
-        const bool detail = entry.token >= 0 && (options_.logprobs || options_.return_tokens);
+        const bool detail = entry.token >= 0;
         if (detail || !piece.text.empty())
             chunk(piece.text, false, detail ? std::span<const TokenEntry>(&entry, 1) : std::span<const TokenEntry>(), "", false);
         // An error or a cut has no finish_reason here: an error event follows.
@@ -223,7 +223,7 @@ void OpenAiAnswer::collect(std::span<const Piece> pieces) {
         }
         TokenEntry entry = note(choice, piece);
         choice.text += piece.text;
-        if (entry.token >= 0 && (options_.logprobs || options_.return_tokens)) choice.tokens.push_back(std::move(entry));
+        if (entry.token >= 0) choice.tokens.push_back(std::move(entry));
     }
 }
 

@@ -69,7 +69,7 @@ class OpenAiAnswer {
         engine::Usage usage;
     };
 
-    // What one piece means for its choice: where its token stands, and the end.
+    // What one piece means for its choice: its end, and, where tokens are shown, its token (else -1).
     TokenEntry note(Choice& choice, const Piece& piece);
     void begin(Choice& choice, uint32_t prompt);
     bool shows_token(const Piece& piece) const;
