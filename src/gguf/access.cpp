@@ -174,4 +174,25 @@ std::vector<std::string_view> strings(const Array& array) {
     return out;
 }
 
+base::Result<void> check_not_split(const File& file) {
+    constexpr uint64_t parts_max = 65'535;  // the keys are 16 bits wide
+    if (!file.find("split.count")) return {};
+    auto count = file.get_uint("split.count");
+    if (!count) return count.take_error();
+    if (count.value() < 1 || count.value() > parts_max)
+        return mismatch("split.count", *file.find("split.count"), cat("is ", count.value(), ", allowed are 1 to ", parts_max));
+    uint64_t part = 0;
+    if (const Value* value = file.find("split.no")) {
+        auto number = file.get_uint("split.no");
+        if (!number) return number.take_error();
+        part = number.value();
+        if (part >= count.value()) return mismatch("split.no", *value, cat("is ", part, ", allowed are 0 to ", count.value() - 1));
+    }
+    if (count.value() == 1) return {};
+    base::Error error = mismatch("split.count", *file.find("split.count"),
+                                 cat("says that this is part ", part + 1, " of ", count.value(), ", allowed are models in one file: join the parts first"));
+    error.code = base::ErrorCode::unsupported;
+    return error;
+}
+
 }  // namespace gguf

@@ -88,4 +88,8 @@ class File {
     std::vector<uint32_t> metadata_order_, tensor_order_;
 };
 
+// A model that gguf-split cut into several files is `unsupported`, by part and number of parts; split keys that
+// contradict themselves are `bad_file`. Whoever loads a model calls this before it looks for tensors.
+base::Result<void> check_not_split(const File& file);
+
 }  // namespace gguf

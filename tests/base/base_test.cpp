@@ -15,6 +15,9 @@
 #include "base/message.h"
 #include "base/sha256.h"
 
+// Under ASan an absurd size is to be refused as it is without it, not reported as a bug.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace base {
 namespace {
 
