@@ -15,6 +15,10 @@ namespace kernels::cpu {
 struct CpuOptions {
     uint32_t threads = 0;  // that compute, the caller among them; 0 = count_cpus().threads (threads.h)
     std::string isa;       // "scalar", "avx2", "avx512"; empty = the environment's HEARTH_ISA, else the best one here
+    // Bits of an activation in products with integer weights. 16: two levels of 8, so the product is as exact as the stored
+    // weights (KL to an exact forward pass 7e-8 on SmolLM2 Q4_1). 8: half the work in prefill, KL 3.1e-3 there, what other
+    // programs do. Measured beside llama.cpp on the decoded file (tests/golden/expand_to_f32.py) with bench/logits.cpp.
+    uint32_t activation_bits = 16;
 };
 
 inline constexpr uint32_t threads_max = 256;

@@ -21,11 +21,13 @@ base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options) {
     const uint32_t threads = options.threads == 0 ? count_cpus().threads : options.threads;
     if (threads > threads_max)
         return base::Error{base::ErrorCode::invalid_argument, "threads is " + std::to_string(threads) + "; allowed: 1 to " + std::to_string(threads_max), "threads"};
-    return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(row.value()->name, make_table(*row.value()), threads));
+    if (options.activation_bits != 8 && options.activation_bits != 16)
+        return base::Error{base::ErrorCode::invalid_argument, "activation_bits is " + std::to_string(options.activation_bits) + "; allowed: 8 or 16", "activation_bits"};
+    return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(row.value()->name, make_table(*row.value()), options, threads));
 }
 
-CpuBackend::CpuBackend(std::string_view isa, const KernelTable& table, uint32_t threads)
-    : name_("cpu/" + std::string(isa)), table_(table), pool_(threads) {
+CpuBackend::CpuBackend(std::string_view isa, const KernelTable& table, const CpuOptions& options, uint32_t threads)
+    : name_("cpu/" + std::string(isa)), table_(table), two_levels_(options.activation_bits == 16), pool_(threads) {
     CHECK_LE(table_.tile_columns, max_tile_columns);
 }
 
@@ -58,9 +60,21 @@ size_t CpuBackend::thread_scratch_floats(const StepShape& shape) {
     return Arena::rounded(sizeof(float) * std::max(attention, gate_and_up)) / sizeof(float);
 }
 
-size_t CpuBackend::activation_bytes(const StepShape& shape) {
+size_t CpuBackend::activation_bytes(const StepShape& shape) const {
     const size_t elements = size_t{shape.rows_max} * shape.cols_max, blocks = size_t{shape.rows_max} * ((shape.cols_max + block_k - 1) / block_k);
-    return Arena::rounded(elements) + 3 * Arena::rounded(blocks * 4) + 2 * Arena::rounded(blocks * 8) + Arena::rounded(elements * sizeof(float));
+    const size_t level = Arena::rounded(elements) + 3 * Arena::rounded(blocks * 4) + 2 * Arena::rounded(blocks * 8);
+    return (two_levels_ ? 2 : 1) * level + Arena::rounded(elements * sizeof(float));
+}
+
+CodeArrays CpuBackend::take_codes(size_t elements, size_t blocks) {
+    CodeArrays a;
+    a.codes = reinterpret_cast<int8_t*>(scratch_arena_.take(elements));
+    a.scale = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
+    a.scaled_sum = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
+    a.minus_8_sum = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 4));
+    a.scaled_sum_halves = reinterpret_cast<float*>(scratch_arena_.take(blocks * 8));
+    a.minus_8_sum_halves = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 8));
+    return a;
 }
 
 uint64_t CpuBackend::scratch_bytes(const StepShape& shape) const {
@@ -90,12 +104,8 @@ base::Result<void> CpuBackend::reserve(uint64_t weight_bytes, uint64_t tensor_by
         if (base::Result<void> result = part.arena.reserve(part.bytes, part.what); !result) return result;
 
     const size_t elements = size_t{step.rows_max} * step.cols_max, blocks = size_t{step.rows_max} * ((step.cols_max + block_k - 1) / block_k);
-    codes_ = reinterpret_cast<int8_t*>(scratch_arena_.take(elements));
-    scale_ = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
-    scaled_sum_ = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
-    minus_8_sum_ = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 4));
-    scaled_sum_halves_ = reinterpret_cast<float*>(scratch_arena_.take(blocks * 8));
-    minus_8_sum_halves_ = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 8));
+    coarse_ = take_codes(elements, blocks);
+    if (two_levels_) fine_ = take_codes(elements, blocks);
     values_ = reinterpret_cast<float*>(scratch_arena_.take(elements * sizeof(float)));
     thread_scratch_ = reinterpret_cast<float*>(scratch_arena_.take(pool_.threads() * thread_scratch_floats(step) * sizeof(float)));
     positions_.resize(step.rows_max);

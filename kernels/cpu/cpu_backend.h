@@ -9,6 +9,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cpu/arena.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/pool.h"
 
@@ -16,7 +17,7 @@ namespace kernels::cpu {
 
 class CpuBackend final : public Backend {
   public:
-    CpuBackend(std::string_view isa, const KernelTable& table, uint32_t threads);
+    CpuBackend(std::string_view isa, const KernelTable& table, const CpuOptions& options, uint32_t threads);
 
     std::string_view name() const override { return name_; }
     uint32_t threads_count() const override { return pool_.threads(); }
@@ -66,14 +67,15 @@ class CpuBackend final : public Backend {
     // Query rows [first_row, first_row + n_rows) of one slice, taken together in attention.
     struct AttentionUnit { uint32_t first_row, n_rows, first_position; const uint32_t* block_table; };
 
-    static size_t activation_bytes(const StepShape& shape);
+    size_t activation_bytes(const StepShape& shape) const;
+    CodeArrays take_codes(size_t elements, size_t blocks);
     static size_t thread_scratch_floats(const StepShape& shape);
     static uint32_t attention_rows(const StepShape& shape);
 
     Tiles tiles_of(uint32_t columns) const;
     void add_needs(const Matrix& w, Needs& needs) const;
     void prepare(Tensor x, const Tiles& tiles, Needs needs);
-    ActivationTile tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i) const;
+    ActivationTile tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i, const CodeArrays& level) const;
     void multiply(const PanelMatrix& w, uint32_t first_panel, uint32_t n_panels, const Tiles& tiles, uint32_t tile, float* out, size_t out_stride, bool add) const;
     void multiply_panels(const PanelMatrix& w, uint32_t first_panel, uint32_t last_panel, const Tiles& tiles, Tensor out, bool add) const;
     uint32_t group_of(const Tiles& tiles) const;
@@ -93,6 +95,7 @@ class CpuBackend final : public Backend {
 
     const std::string name_;
     const KernelTable table_;
+    const bool two_levels_;  // activations in 16 bits: every integer product is the sum of a fine and a coarse one
     Pool pool_;
 
     // Fixed at load.
@@ -105,12 +108,7 @@ class CpuBackend final : public Backend {
     size_t kv_head_bytes_ = 0;   // K and V of one (layer, block, KV head)
 
     // Scratch, sized for the largest step.
-    int8_t* codes_ = nullptr;              // one tile after another, each (n_blocks, w, 32)
-    float* scale_ = nullptr;
-    float* scaled_sum_ = nullptr;
-    int32_t* minus_8_sum_ = nullptr;
-    float* scaled_sum_halves_ = nullptr;
-    int32_t* minus_8_sum_halves_ = nullptr;
+    CodeArrays coarse_, fine_;             // one tile after another, each (n_blocks, w, 32); fine_ only with 16-bit activations
     float* values_ = nullptr;              // one tile after another, each (cols, w)
     float* thread_scratch_ = nullptr;      // (threads, thread_scratch_floats)
 

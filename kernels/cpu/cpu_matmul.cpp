@@ -39,20 +39,26 @@ void CpuBackend::prepare(Tensor x, const Tiles& tiles, Needs needs) {
         const uint32_t start = tiles.start(i), w = tiles.columns_of(i);
         const float* first = x.data + size_t{start} * x.cols;
         if (needs.codes) {
+            const size_t at = size_t{start} * n_blocks;
+            const auto level = [&](const CodeArrays& all) {
+                CodeArrays tile;
+                tile.codes = all.codes + size_t{start} * x.cols;
+                tile.scale = all.scale + at;
+                tile.scaled_sum = all.scaled_sum + at;
+                tile.minus_8_sum = all.minus_8_sum + at;
+                if (needs.halves) {
+                    tile.scaled_sum_halves = all.scaled_sum_halves + 2 * at;
+                    tile.minus_8_sum_halves = all.minus_8_sum_halves + 2 * at;
+                }
+                return tile;
+            };
             QuantizeArgs a;
             a.x = first;
             a.stride = x.cols;
             a.columns = w;
             a.n_blocks = n_blocks;
-            a.codes = codes_ + size_t{start} * x.cols;
-            const size_t at = size_t{start} * n_blocks;
-            a.scale = scale_ + at;
-            a.scaled_sum = scaled_sum_ + at;
-            a.minus_8_sum = minus_8_sum_ + at;
-            if (needs.halves) {
-                a.scaled_sum_halves = scaled_sum_halves_ + 2 * at;
-                a.minus_8_sum_halves = minus_8_sum_halves_ + 2 * at;
-            }
+            a.coarse = level(coarse_);
+            if (two_levels_) a.fine = level(fine_);
             table_.quantize(a);
         }
         if (needs.values) {
@@ -63,7 +69,7 @@ void CpuBackend::prepare(Tensor x, const Tiles& tiles, Needs needs) {
     });
 }
 
-ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i) const {
+ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i, const CodeArrays& level) const {
     const FormInfo& form = info(w.form);
     const uint32_t start = tiles.start(i);
     ActivationTile tile;
@@ -73,10 +79,10 @@ ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uin
         return tile;
     }
     const size_t at = size_t{start} * w.n_blocks;
-    tile.codes = codes_ + size_t{start} * w.cols;
-    tile.scale = scale_ + at;
-    tile.scaled_sum = form.sub_block == 16 ? scaled_sum_halves_ + 2 * at : scaled_sum_ + at;
-    tile.minus_8_sum = form.sub_block == 16 ? minus_8_sum_halves_ + 2 * at : minus_8_sum_ + at;
+    tile.codes = level.codes + size_t{start} * w.cols;
+    tile.scale = level.scale + at;
+    tile.scaled_sum = form.sub_block == 16 ? level.scaled_sum_halves + 2 * at : level.scaled_sum + at;
+    tile.minus_8_sum = form.sub_block == 16 ? level.minus_8_sum_halves + 2 * at : level.minus_8_sum + at;
     return tile;
 }
 
@@ -90,12 +96,19 @@ void CpuBackend::multiply(const PanelMatrix& w, uint32_t first_panel, uint32_t n
     a.n_panels = n_panels;
     a.n_blocks = w.n_blocks;
     a.cols = w.cols;
-    a.x = tile_of(w, tiles, tile);
     a.out = out;
     a.out_stride = out_stride;
     a.rows = std::min(n_panels * panel_rows, w.rows - first_panel * panel_rows);
     a.add = add;
-    table_.matmul[static_cast<size_t>(w.form)](a);
+    const MatmulKernel kernel = table_.matmul[static_cast<size_t>(w.form)];
+    if (two_levels_ && info(w.form).integer()) {
+        // The small part first; the panels are in L1 for the second pass.
+        a.x = tile_of(w, tiles, tile, fine_);
+        kernel(a);
+        a.add = true;
+    }
+    a.x = tile_of(w, tiles, tile, coarse_);
+    kernel(a);
 }
 
 uint32_t CpuBackend::group_of(const Tiles& tiles) const { return tiles.count == 1 ? group_panels_max : table_.group_panels; }

@@ -37,17 +37,23 @@ struct MatmulArgs {
 };
 using MatmulKernel = void (*)(const MatmulArgs&);
 
-struct QuantizeArgs {
-    const float* x = nullptr;  // (columns, stride)
-    size_t stride = 0;
-    uint32_t columns = 0;
-    uint32_t n_blocks = 0;
+// One level of codes of a column tile, as quantize writes it; shapes as in ActivationTile.
+struct CodeArrays {
     int8_t* codes = nullptr;
     float* scale = nullptr;
     float* scaled_sum = nullptr;           // by 32
     int32_t* minus_8_sum = nullptr;
     float* scaled_sum_halves = nullptr;    // by 16; null when no matrix wants it
     int32_t* minus_8_sum_halves = nullptr;
+};
+
+struct QuantizeArgs {
+    const float* x = nullptr;  // (columns, stride)
+    size_t stride = 0;
+    uint32_t columns = 0;
+    uint32_t n_blocks = 0;
+    CodeArrays coarse;         // x = scale * code + rest
+    CodeArrays fine;           // rest = scale * code, scale = coarse scale / 254; null codes: the rest is dropped
 };
 
 // Attention of a tile of query rows of one sequence, for the query heads of one KV head.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Greedy continuations of the default model by llama.cpp, as the right values of tests/commands/greedy_parity_test.cpp.
 
-usage: make_peer_greedy.py MODEL.gguf > peer_greedy.txt
+usage: expand_to_f32.py MODEL.gguf F32.gguf; make_peer_greedy.py F32.gguf > peer_greedy.txt
+The same weights, decoded (why: see expand_to_f32.py).
 Needs PyPI llama-cpp-python built from source (0.3.36 was used: pip install --no-binary :all: llama-cpp-python).
 Each prompt is a chat of one user message in the model's own format, f16 KV, one thread count, no sampling: the
 likeliest token 30 times. Output, one block a prompt:
