@@ -149,6 +149,12 @@ Result<void> to_isa(Parsed& parsed, std::string_view text) {
     return {};
 }
 
+Result<void> to_activations(Parsed& parsed, std::string_view text) {
+    if (text != "16" && text != "8") return bad("16 or 8");
+    parsed.serve.activation_bits = text == "16" ? 16 : 8;
+    return {};
+}
+
 Result<void> to_context(Parsed& parsed, std::string_view text) {
     auto value = number<uint32_t>(text, 0, limits::model_context_tokens);
     if (!value) return value.take_error();
@@ -209,6 +215,7 @@ constexpr Option table[] = {
     {"kv-type", 0, "TYPE", "f16", on_load | on_inspect, to_kv_type, "keys and values as f16 or f32"},
     {"threads", 't', "N", "all allowed", on_load, to_number<&ServeOptions::threads, 0, 256>, "compute threads; the default follows affinity and cgroup limits"},
     {"isa", 0, "NAME", "best present", on_load, to_isa, "force scalar, avx2 or avx512 kernels"},
+    {"activation-bits", 0, "N", "16", on_load, to_activations, "16: products as exact as the file's weights; 8: faster prompts with the rounding error that other programs have"},
     {"max-sequences", 0, "N", "64", on_serve | on_inspect, to_sequences, "sequences that may run at once"},
     {"default-max-tokens", 0, "N", "2048", on_load, to_number<&ServeOptions::default_max_tokens, 1, 1 << 24>, "length of an answer whose request names none"},
     {"no-prefix-cache", 0, "", "off", on_load, to_switch<&ServeOptions::prefix_cache, false>, "compute every prompt anew"},

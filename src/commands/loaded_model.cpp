@@ -177,7 +177,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
         return base::Error{base::ErrorCode::bad_file, base::cat(options.model_path, ": the vocabulary has ", out->tokenizer->n_vocab(), " tokens, the embeddings only ", config.value().n_vocab), ""};
     load_template(file, *out);
 
-    Result<std::unique_ptr<kernels::Backend>> backend = kernels::cpu::create({options.threads, options.isa});
+    Result<std::unique_ptr<kernels::Backend>> backend = kernels::cpu::create({options.threads, options.isa, options.activation_bits});
     if (!backend) return backend.take_error();
     out->hardware = base::cat(cpu_name(), ", ", backend.value()->name(), ", ", backend.value()->threads_count(), backend.value()->threads_count() == 1 ? " thread" : " threads");
 

@@ -24,6 +24,7 @@ struct ServeOptions {
     uint32_t default_max_tokens = 2048;                // answer length without max_tokens (also bounded by the context)
     uint32_t threads = 0;                              // compute threads; 0: the cores this process may use
     std::string isa;                                   // scalar, avx2, avx512; empty: the best present
+    uint32_t activation_bits = 16;                     // 16: products as exact as the weights; 8: faster prompts (kernels/cpu/cpu.h)
     bool prefix_cache = true;
     std::string api_key_file;                          // one key a line, # comments; empty: no key asked for
     bool insecure = false;                             // bind beyond loopback without a key
