@@ -344,7 +344,7 @@ TEST(Vopr, EverySeedFinishesWithTheAnswersItsRequestsGetAlone) {
     EXPECT_GT(seen.steps, count * 20);
     EXPECT_GT(seen.accepted, count * 5);
     EXPECT_GT(seen.finished, count * 4);
-    EXPECT_GT(seen.cached_tokens, count * 64) << "prefix hits";
+    EXPECT_GT(seen.cached_tokens, count * 32) << "prefix hits";
     EXPECT_GT(seen.mixed_steps, count) << "steps with prefill and decode rows";
     EXPECT_GT(seen.bypasses, count / 20);
     EXPECT_GT(seen.event_room_waits, count / 20);
