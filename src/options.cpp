@@ -4,12 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "base/version.h"
+#include "quant/types.h"
 
 namespace options {
 namespace {
@@ -192,7 +194,8 @@ Result<void> to_format(Parsed& parsed, std::string_view text) {
     if (text == "text") parsed.help_format = HelpFormat::text;
     else if (text == "markdown") parsed.help_format = HelpFormat::markdown;
     else if (text == "man") parsed.help_format = HelpFormat::man;
-    else return bad("text, markdown or man");
+    else if (text == "formats") parsed.help_format = HelpFormat::formats;
+    else return bad("text, markdown, man or formats");
     return {};
 }
 
@@ -246,7 +249,7 @@ constexpr Option table[] = {
     {"no-stats", 0, "", "off", on_run, to_switch<&RunOptions::no_stats, true>, "no line of token counts and times"},
     // shared
     {"json", 0, "", "off", on_run | on_inspect | on_version, to_json, "print JSON"},
-    {"format", 0, "NAME", "text", on_help, to_format, "help as text, markdown (the README's tables) or man (the manual page)"},
+    {"format", 0, "NAME", "text", on_help, to_format, "help as text, markdown (the README's options), man (the manual page) or formats (tensor formats)"},
 };
 
 struct CommandRow {
@@ -498,12 +501,23 @@ std::string man_help() {
     return out + ".SH ENVIRONMENT\nNO_COLOR turns colours off.\n";
 }
 
+std::string formats_help() {
+    std::string out = "| type | bits per weight | weights of a block |\n|---|---|---|\n";
+    for (const quant::TypeInfo& row : quant::type_infos) {
+        char bits[16];
+        std::snprintf(bits, sizeof bits, "%.4g", row.block_bytes * 8.0 / row.block_elements);
+        out += "| " + std::string(row.name) + " | " + bits + " | " + std::to_string(row.block_elements) + " |\n";
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string help(Command command, HelpFormat format) {
     switch (format) {
         case HelpFormat::markdown: return markdown_help();
         case HelpFormat::man: return man_help();
+        case HelpFormat::formats: return formats_help();
         case HelpFormat::text: break;
     }
     return text_help(command);

@@ -14,7 +14,7 @@
 namespace options {
 
 enum class Command { none, serve, run, inspect, version, help };
-enum class HelpFormat { text, markdown, man };
+enum class HelpFormat { text, markdown, man, formats };
 
 struct Parsed {
     Command command = Command::none;
