@@ -59,8 +59,10 @@ base::Result<ApiKeys> ApiKeys::parse(std::string_view text) {
         const std::string_view key = colon == std::string_view::npos ? line : line.substr(colon + 1);
         if (colon != std::string_view::npos && (name.empty() || name.size() > 64 || !std::all_of(name.begin(), name.end(), is_name_char)))
             return fault(number, "what is before ':' is not a name of 1 to 64 letters, digits, '_', '.' or '-'");
-        if (key.size() < limits::api_key_bytes_min) return fault(number, base::cat("key is shorter than ", limits::api_key_bytes_min, " bytes"));
-        if (key.size() > limits::api_key_bytes_max) return fault(number, base::cat("key is longer than ", limits::api_key_bytes_max, " bytes"));
+        if (key.size() < limits::api_key_bytes_min)
+            return fault(number, base::cat("key is shorter than ", limits::api_key_bytes_min, " bytes"));
+        if (key.size() > limits::api_key_bytes_max)
+            return fault(number, base::cat("key is longer than ", limits::api_key_bytes_max, " bytes"));
         if (!std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
             return fault(number, "key has a character that is not visible ASCII");
         ApiKey entry;
@@ -84,7 +86,8 @@ base::Result<ApiKeys> ApiKeys::load(const std::string& path) {
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (in.bad()) return base::Error{base::ErrorCode::io, "cannot read the key file " + base::printable(path, 200), "api-key-file"};
     text.resize(static_cast<size_t>(in.gcount()));
-    if (text.size() > bytes_max) return base::Error{base::ErrorCode::bad_file, base::cat("key file is larger than ", bytes_max, " bytes"), "api-key-file"};
+    if (text.size() > bytes_max)
+        return base::Error{base::ErrorCode::bad_file, base::cat("key file is larger than ", bytes_max, " bytes"), "api-key-file"};
     return parse(text);
 }
 

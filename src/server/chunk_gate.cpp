@@ -40,9 +40,12 @@ bool ChunkGate::step(unsigned char c) {
                 refuse(413, "chunked body exceeds " + std::to_string(body_bytes_max_) + " bytes");
                 return false;
             }
-            if (c == ';') where_ = Where::name_begin;
-            else if (c == '\r') where_ = Where::size_lf;
-            else return fail("chunk size is followed by something else than ';' or the line end");
+            if (c == ';')
+                where_ = Where::name_begin;
+            else if (c == '\r')
+                where_ = Where::size_lf;
+            else
+                return fail("chunk size is followed by something else than ';' or the line end");
             return true;
         }
         case Where::name_begin:
@@ -73,9 +76,12 @@ bool ChunkGate::step(unsigned char c) {
             return true;
         case Where::trailer:
             if (++trailer_bytes_ > limits::http_trailer_bytes) return fail("trailers are too long");
-            if (c == '\r') where_ = Where::trailer_lf;
-            else if (c == '\n') return fail("line feed without carriage return in the trailers");
-            else trailer_line_ += static_cast<char>(c);
+            if (c == '\r')
+                where_ = Where::trailer_lf;
+            else if (c == '\n')
+                return fail("line feed without carriage return in the trailers");
+            else
+                trailer_line_ += static_cast<char>(c);
             return true;
         case Where::trailer_lf:
             ++trailer_bytes_;

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cstring>
 #include <exception>
 #include <limits>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/http/status.hpp>
-
-#include "base/check.h"
 #include "base/message.h"
 #include "server/answer.h"
 
@@ -24,12 +18,11 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using SteadyClock = std::chrono::steady_clock;
 
 // What the reader takes from the socket at a time; also all the memory that an idle connection holds for its input.
 constexpr size_t read_chunk_bytes = 4 * limits::kib;
 
-std::chrono::milliseconds ms(int64_t value) { return std::chrono::milliseconds(value); }
+constexpr int64_t ns_per_ms = 1'000'000;
 
 }  // namespace
 
@@ -90,7 +83,7 @@ asio::awaitable<void> Connection::read_loop() {
         // A full buffer stops the reader; TCP then stops the client. Someone who leaves is noticed on writing only.
         if (!discarding_ && buffer_.size() >= capacity) {
             error_code ignored;
-            space_timer_.expires_at(Time::max());
+            space_timer_.expires_at(asio::steady_timer::time_point::max());
             co_await space_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
             continue;
         }
@@ -121,18 +114,21 @@ std::string_view Connection::buffered() const {
     return {static_cast<const char*>(data.data()), data.size()};
 }
 
+int64_t Connection::deadline_after(int64_t time_ms) const { return shared_->clock.now_ns() + time_ms * ns_per_ms; }
+
 void Connection::consume(size_t bytes) {
     buffer_.consume(bytes);
     space_timer_.cancel();
 }
 
-asio::awaitable<Connection::Input> Connection::wait_input(size_t have, Time deadline) {
+asio::awaitable<Connection::Input> Connection::wait_input(size_t have, int64_t deadline_ns) {
     for (;;) {
         if (buffer_.size() > have) co_return Input::bytes;
         if (ended_ || broken_) co_return Input::ended;
-        if (SteadyClock::now() >= deadline) co_return Input::timeout;
+        const int64_t left_ns = deadline_ns - shared_->clock.now_ns();
+        if (left_ns <= 0) co_return Input::timeout;
         error_code ignored;
-        input_timer_.expires_at(deadline);
+        input_timer_.expires_after(std::chrono::nanoseconds(left_ns));
         co_await input_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
 }
@@ -147,9 +143,7 @@ asio::awaitable<void> Connection::supervise() {
     } catch (const std::exception& e) {
         failure = e.what();
         if (failure.empty()) failure = "exception";
-    } catch (...) {
-        failure = "unknown exception";
-    }
+    } catch (...) { failure = "unknown exception"; }
     if (!failure.empty()) {
         shared_->options.log("request " + request_id_ + " failed: " + failure);
         if (answer_begun_) {
@@ -174,20 +168,20 @@ asio::awaitable<void> Connection::session() {
         answer_begun_ = false;
         if (buffer_.size() == 0 && buffer_.capacity() > read_chunk_bytes) buffer_.shrink_to_fit();
         if (shared_->draining && !first && buffer_.size() == 0) co_return;
-        const Input input = co_await wait_input(0, SteadyClock::now() + ms(wait_ms));
+        const Input input = co_await wait_input(0, deadline_after(wait_ms));
         if (input != Input::bytes) co_return;
         phase_ = Phase::reading;
-        const bool again = co_await serve_one(SteadyClock::now() + ms(shared_->options.limits.header_time_ms));
+        const bool again = co_await serve_one(deadline_after(shared_->options.limits.header_time_ms));
         if (!again) co_return;
         wait_ms = shared_->options.limits.idle_time_ms;
     }
 }
 
 // Reads, checks and answers one request. false: the connection is to be closed.
-asio::awaitable<bool> Connection::serve_one(Time head_deadline) {
+asio::awaitable<bool> Connection::serve_one(int64_t head_deadline_ns) {
     const HttpLimits& limits = shared_->options.limits;
     HeadGate gate(limits);
-    const bool received = co_await receive_head(gate, head_deadline);
+    const bool received = co_await receive_head(gate, head_deadline_ns);
     if (!received) co_return false;
 
     BeastParser parser;
@@ -256,7 +250,7 @@ asio::awaitable<bool> Connection::serve_one(Time head_deadline) {
     co_return answer.may_go_on();
 }
 
-asio::awaitable<bool> Connection::receive_head(HeadGate& gate, Time deadline) {
+asio::awaitable<bool> Connection::receive_head(HeadGate& gate, int64_t deadline_ns) {
     for (;;) {
         const GateState state = gate.scan(buffered());
         if (state == GateState::complete) co_return true;
@@ -265,7 +259,7 @@ asio::awaitable<bool> Connection::receive_head(HeadGate& gate, Time deadline) {
             co_await refuse(std::move(response));
             co_return false;
         }
-        const Input input = co_await wait_input(buffer_.size(), deadline);
+        const Input input = co_await wait_input(buffer_.size(), deadline_ns);
         if (input == Input::bytes) continue;
         if (input == Input::timeout) {
             HttpResponse response = error_response(408, "the request head took too long", "request_timeout");
@@ -277,7 +271,7 @@ asio::awaitable<bool> Connection::receive_head(HeadGate& gate, Time deadline) {
 
 // Decodes the body into `parser`. false: refused or left, and answered if that was possible.
 asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& parser) {
-    const Time deadline = SteadyClock::now() + ms(shared_->options.limits.body_time_ms);
+    const int64_t deadline_ns = deadline_after(shared_->options.limits.body_time_ms);
     if (head.expect_continue && buffer_.size() == 0) {
         const bool sent = co_await write_all("HTTP/1.1 100 Continue\r\n\r\n", {});
         if (!sent) co_return false;
@@ -315,7 +309,7 @@ asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& pa
             fault = Refusal{400, "request is ambiguous: two readings of its body differ", "malformed_request"};
             break;
         }
-        const Input input = co_await wait_input(buffer_.size(), deadline);
+        const Input input = co_await wait_input(buffer_.size(), deadline_ns);
         if (input == Input::ended) co_return false;
         if (input == Input::timeout) fault = Refusal{408, "the request body took too long", "request_timeout"};
     }
@@ -329,7 +323,8 @@ std::optional<HttpResponse> Connection::admit(const Head& head, HttpRequest& req
     std::optional<Authority> host = head.host.empty() ? std::nullopt : parse_authority(head.host);
     // HTTP/1.0 may come without Host (health checks of proxies do); no browser sends it, so nothing can be rebound.
     if (!head.host.empty() && (!host || !shared_->host_check.allows(*host)))
-        return error_response(403, "this server does not answer to the host name " + base::printable(head.host) + " (--allow-host adds names)",
+        return error_response(403,
+                              "this server does not answer to the host name " + base::printable(head.host) + " (--allow-host adds names)",
                               "host_not_allowed");
     if (Cors::is_preflight(head)) return shared_->cors.preflight(head);
     if (head.path == "*") {
@@ -339,8 +334,10 @@ std::optional<HttpResponse> Connection::admit(const Head& head, HttpRequest& req
         return response;
     }
     const bool reads_only = head.method == "GET" || head.method == "HEAD";
-    if (!reads_only && head.method != "OPTIONS" && !origin_.empty() && !shared_->cors.allows(origin_) && !(host && HostCheck::same_origin(origin_, *host)))
-        return error_response(403, "requests from the web origin " + base::printable(origin_) + " are not allowed (--cors-origin adds origins)",
+    if (!reads_only && head.method != "OPTIONS" && !origin_.empty() && !shared_->cors.allows(origin_) &&
+        !(host && HostCheck::same_origin(origin_, *host)))
+        return error_response(403,
+                              "requests from the web origin " + base::printable(origin_) + " are not allowed (--cors-origin adds origins)",
                               "origin_not_allowed");
     const auto& keys = shared_->options.keys;
     if (keys.empty()) return std::nullopt;
@@ -355,64 +352,7 @@ std::optional<HttpResponse> Connection::admit(const Head& head, HttpRequest& req
     return std::nullopt;
 }
 
-// --- sending -----------------------------------------------------------------------------------------
-
-asio::awaitable<bool> Connection::write_all(std::string_view first, std::string_view second) {
-    while (!first.empty() || !second.empty()) {
-        if (broken_) co_return false;
-        const uint64_t number = ++write_number_;
-        write_timer_.expires_after(ms(shared_->options.limits.write_stall_ms));
-        write_timer_.async_wait([weak = weak_from_this(), number](const error_code& error) {
-            const auto self = weak.lock();
-            // The number tells a write that ended just as its time did.
-            if (error || !self || self->write_number_ != number) return;
-            ++self->shared_->stats.writes_stalled;
-            self->abort();
-        });
-        const std::array<asio::const_buffer, 2> buffers = {asio::buffer(first.data(), first.size()), asio::buffer(second.data(), second.size())};
-        const IoResult sent = co_await transport_->write_some(buffers);
-        ++write_number_;
-        write_timer_.cancel();
-        if (sent.error) {
-            broken_ = true;
-            peer_gone();
-            co_return false;
-        }
-        CHECK(sent.bytes > 0 && sent.bytes <= first.size() + second.size());
-        const size_t of_first = std::min(sent.bytes, first.size());
-        first.remove_prefix(of_first);
-        second.remove_prefix(sent.bytes - of_first);
-    }
-    co_return !broken_;
-}
-
-std::string Connection::head_text(const HttpResponse& response, bool keep_alive, bool chunked, std::optional<size_t> length) const {
-    std::string text;
-    text.reserve(512);
-    const auto put = [&](std::string_view name, std::string_view value) {
-        text += name;
-        text += ": ";
-        // A line break in a value would begin a header of someone else's choice.
-        for (const char c : value) text += (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f ? ' ' : c;
-        text += "\r\n";
-    };
-    const auto reason = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(response.status));
-    text += "HTTP/1.1 " + std::to_string(response.status) + " ";
-    text.append(reason.data(), reason.size());
-    text += "\r\n";
-    if (response.status != 204 && response.status != 304 && !response.content_type.empty()) put("Content-Type", response.content_type);
-    if (length) put("Content-Length", std::to_string(*length));
-    if (chunked) put("Transfer-Encoding", "chunked");
-    for (const auto& [name, value] : response.headers) put(name, value);
-    std::vector<std::pair<std::string, std::string>> cross_origin;
-    shared_->cors.add_headers(origin_, cross_origin);
-    for (const auto& [name, value] : cross_origin) put(name, value);
-    put("X-Request-Id", request_id_);
-    put("X-Content-Type-Options", "nosniff");
-    put("Connection", keep_alive ? "keep-alive" : "close");
-    text += "\r\n";
-    return text;
-}
+// --- the end ------------------------------------------------------------------------------------------
 
 // The last answer of a connection, made before or instead of the handler's.
 asio::awaitable<void> Connection::refuse(HttpResponse response) {
@@ -431,92 +371,12 @@ asio::awaitable<void> Connection::linger() {
         discarding_ = true;
         consume(buffer_.size());
         buffer_.shrink_to_fit();
-        co_await wait_input(std::numeric_limits<size_t>::max(), SteadyClock::now() + ms(shared_->options.limits.linger_time_ms));
+        co_await wait_input(std::numeric_limits<size_t>::max(), deadline_after(shared_->options.limits.linger_time_ms));
     }
     const bool reset = broken_;
     broken_ = true;
     transport_->close(reset);
     space_timer_.cancel();
-}
-
-// --- what the handler writes to ----------------------------------------------------------------------
-
-Connection::Answer::Answer(Connection& connection, bool head_only, bool chunked, bool keep_alive)
-    : connection_(connection), head_only_(head_only), chunked_(chunked), keep_alive_(keep_alive) {
-    CHECK(connection_.answer_ == nullptr);
-    connection_.answer_ = this;
-}
-
-Connection::Answer::~Answer() { connection_.answer_ = nullptr; }
-
-asio::awaitable<void> Connection::Answer::respond(HttpResponse response) {
-    CHECK(state_ == State::fresh);
-    connection_.answer_begun_ = true;
-    keep_alive_ = keep_alive_ && !connection_.shared_->draining;
-    const bool bodiless = response.status == 204 || response.status == 304 || response.status < 200;
-    if (bodiless) response.body.clear();
-    const std::string head =
-        connection_.head_text(response, keep_alive_, false, bodiless ? std::nullopt : std::optional<size_t>(response.body.size()));
-    state_ = State::sending;
-    // A client that closed its sending side only (`nc -N`) still gets this; one that is gone makes the write fail.
-    const bool sent = co_await connection_.write_all(head, head_only_ ? std::string_view() : std::string_view(response.body));
-    state_ = sent ? State::complete : State::failed;
-}
-
-asio::awaitable<bool> Connection::Answer::begin_stream(HttpResponse head) {
-    CHECK(state_ == State::fresh);
-    if (client_gone()) co_return false;
-    connection_.answer_begun_ = true;
-    keep_alive_ = keep_alive_ && chunked_ && !connection_.shared_->draining;
-    const std::string text = connection_.head_text(head, keep_alive_, chunked_, std::nullopt);
-    state_ = State::sending;
-    const bool sent = co_await connection_.write_all(text, {});
-    state_ = sent ? State::streaming : State::failed;
-    co_return sent && !client_gone();
-}
-
-asio::awaitable<bool> Connection::Answer::write(std::string bytes) {
-    if (state_ == State::failed || client_gone()) co_return false;
-    CHECK(state_ == State::streaming);
-    if (head_only_ || bytes.empty()) co_return true;  // an empty chunk would be the end of the body
-    std::string frame;
-    if (chunked_) {
-        char digits[24];
-        const int n = std::snprintf(digits, sizeof digits, "%zx\r\n", bytes.size());
-        frame.assign(digits, static_cast<size_t>(n));
-        bytes += "\r\n";
-    }
-    state_ = State::sending;
-    const bool sent = co_await connection_.write_all(frame, bytes);
-    state_ = sent ? State::streaming : State::failed;
-    co_return sent && !client_gone();
-}
-
-asio::awaitable<bool> Connection::Answer::end_stream() {
-    if (state_ == State::failed) co_return false;
-    CHECK(state_ == State::streaming);
-    state_ = State::sending;
-    const bool sent = co_await connection_.write_all(chunked_ && !head_only_ ? "0\r\n\r\n" : "", {});
-    state_ = sent ? State::complete : State::failed;
-    co_return sent;
-}
-
-void Connection::Answer::on_client_gone(std::function<void()> callback) {
-    on_gone_ = std::move(callback);
-    if (!gone_) return;
-    // It left before anyone asked. Not called from here: the caller may not be ready yet.
-    asio::post(connection_.executor_, [watch = std::weak_ptr<bool>(alive_), this] {
-        if (!watch.expired()) call_back();
-    });
-}
-
-void Connection::Answer::set_gone() {
-    gone_ = true;
-    call_back();
-}
-
-void Connection::Answer::call_back() {
-    if (const auto callback = std::exchange(on_gone_, nullptr)) callback();
 }
 
 }  // namespace server

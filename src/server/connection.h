@@ -3,16 +3,14 @@
 // that leaves is noticed in every state; the session takes requests out of the buffer, one at a time, in order.
 #pragma once
 
-#include <chrono>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <unordered_set>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/clock.h"
 #include "server/cors.h"
@@ -31,9 +29,9 @@ struct HttpStats {
     uint64_t connections_accepted = 0;
     uint64_t connections_over_cap = 0;
     uint64_t accept_failures = 0;
-    uint64_t requests = 0;          // handed to the handler
-    uint64_t refusals = 0;          // answered before the handler: gate, Host, Origin, key, size, time
-    uint64_t clients_gone = 0;      // left while their request was handled
+    uint64_t requests = 0;      // handed to the handler
+    uint64_t refusals = 0;      // answered before the handler: gate, Host, Origin, key, size, time
+    uint64_t clients_gone = 0;  // left while their request was handled
     uint64_t writes_stalled = 0;
 };
 
@@ -47,7 +45,7 @@ class HttpShared {
     const base::Clock& clock;
     const HostCheck host_check;
     const Cors cors;
-    bool draining = false;          // answers are followed by a close
+    bool draining = false;  // answers are followed by a close
     std::unordered_set<Connection*> connections;
     HttpStats stats;
     std::string new_request_id();
@@ -76,42 +74,41 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   private:
     class Answer;
-    using Time = std::chrono::steady_clock::time_point;
     enum class Phase { idle, reading, handling, closing };
     enum class Input { bytes, ended, timeout };
 
     boost::asio::awaitable<void> read_loop();
     boost::asio::awaitable<void> supervise();
     boost::asio::awaitable<void> session();
-    boost::asio::awaitable<bool> serve_one(Time head_deadline);
-    boost::asio::awaitable<bool> receive_head(HeadGate& gate, Time deadline);
+    boost::asio::awaitable<bool> serve_one(int64_t head_deadline_ns);
+    boost::asio::awaitable<bool> receive_head(HeadGate& gate, int64_t deadline_ns);
     boost::asio::awaitable<bool> receive_body(const Head& head, BeastParser& parser);
     std::optional<HttpResponse> admit(const Head& head, HttpRequest& request);
     boost::asio::awaitable<void> refuse(HttpResponse response);
     boost::asio::awaitable<void> linger();
 
     // Waits until the buffer holds more than `have` bytes.
-    boost::asio::awaitable<Input> wait_input(size_t have, Time deadline);
+    boost::asio::awaitable<Input> wait_input(size_t have, int64_t deadline_ns);
+    int64_t deadline_after(int64_t time_ms) const;
     // false: the peer is gone or took no byte for too long; nothing more can be sent.
     boost::asio::awaitable<bool> write_all(std::string_view first, std::string_view second);
     std::string head_text(const HttpResponse& response, bool keep_alive, bool chunked, std::optional<size_t> length) const;
     std::string_view buffered() const;
     void consume(size_t bytes);
     void peer_gone();
-    void break_off();
 
     const std::shared_ptr<HttpShared> shared_;
     const std::unique_ptr<Transport> transport_;
     const boost::asio::any_io_executor executor_;
-    boost::asio::steady_timer input_timer_;   // the session waits on it; the reader cancels it
-    boost::asio::steady_timer space_timer_;   // the reader waits on it; the session cancels it
+    boost::asio::steady_timer input_timer_;  // the session waits on it; the reader cancels it
+    boost::asio::steady_timer space_timer_;  // the reader waits on it; the session cancels it
     boost::asio::steady_timer write_timer_;
-    boost::beast::flat_buffer buffer_;        // received and not yet consumed
+    boost::beast::flat_buffer buffer_;  // received and not yet consumed
     uint64_t write_number_ = 0;
     size_t discarded_bytes_ = 0;
     Phase phase_ = Phase::idle;
-    bool ended_ = false;     // the reader got its last byte: end of stream or an error
-    bool broken_ = false;    // sending is over
+    bool ended_ = false;   // the reader got its last byte: end of stream or an error
+    bool broken_ = false;  // sending is over
     bool discarding_ = false;
     Answer* answer_ = nullptr;  // of the request being handled
     // Of the request being answered, for the common headers.

@@ -13,7 +13,8 @@ std::string to_lower(std::string_view text) {
 }
 
 bool may_send(const std::string& header) {
-    for (const std::string_view name : {"authorization", "content-type", "accept", "x-api-key", "x-request-id", "user-agent", "cache-control"})
+    for (const std::string_view name :
+         {"authorization", "content-type", "accept", "x-api-key", "x-request-id", "user-agent", "cache-control"})
         if (header == name) return true;
     for (const std::string_view family : {"x-stainless-", "openai-", "anthropic-", "x-hearth-"})
         if (header.size() > family.size() && header.compare(0, family.size(), family) == 0) return true;

@@ -24,8 +24,10 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 void append_or_null(std::string& out, std::string_view text) {
-    if (text.empty()) out += "null";
-    else append_quoted(out, text);
+    if (text.empty())
+        out += "null";
+    else
+        append_quoted(out, text);
 }
 
 }  // namespace

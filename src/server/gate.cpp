@@ -1,7 +1,6 @@
 #include "server/gate.h"
 
 #include <algorithm>
-
 #include <boost/beast/core/string.hpp>
 
 #include "server/host_check.h"
@@ -45,8 +44,8 @@ Method classify(std::string_view method) {
 }
 
 // Headers of which a second one would leave it open which counts.
-constexpr std::string_view once[] = {"host",      "content-length", "transfer-encoding", "authorization",
-                                     "x-api-key", "content-type",   "origin",            "expect"};
+constexpr std::string_view once[] = {"host",   "content-length", "transfer-encoding", "authorization", "x-api-key", "content-type",
+                                     "origin", "expect"};
 
 // A name that some proxy or gateway takes for a framing header: "Transfer_Encoding", "Content--Length".
 bool imitates_framing(std::string_view lower_name) {
@@ -114,7 +113,8 @@ GateState HeadGate::scan(std::string_view bytes) {
     if (state_ != GateState::more) return state_;
     while (scanned_ < bytes.size()) {
         const auto c = static_cast<unsigned char>(bytes[scanned_]);
-        if (scanned_ >= limits_.header_bytes) return refuse(431, "request line and headers exceed " + std::to_string(limits_.header_bytes) + " bytes");
+        if (scanned_ >= limits_.header_bytes)
+            return refuse(431, "request line and headers exceed " + std::to_string(limits_.header_bytes) + " bytes");
         if (c == '\r') {
             if (scanned_ + 1 == bytes.size()) return state_;  // its line feed is not here yet; look again then
             if (bytes[scanned_ + 1] != '\n') return refuse(400, "carriage return without line feed in the request head");
@@ -142,10 +142,12 @@ GateState HeadGate::scan(std::string_view bytes) {
         if (!in_fields_) {
             if (c != ' ' && (c < 0x21 || c > 0x7e)) return refuse(400, "byte in the request line that is not printable ASCII");
             // Longest method, two blanks and the version beside the target.
-            if (scanned_ - line_begin_ > limits_.target_bytes + 32) return refuse(414, "request target exceeds " + std::to_string(limits_.target_bytes) + " bytes");
+            if (scanned_ - line_begin_ > limits_.target_bytes + 32)
+                return refuse(414, "request target exceeds " + std::to_string(limits_.target_bytes) + " bytes");
         } else {
             if (!is_value_char(c)) return refuse(400, "control byte in a header");
-            if (scanned_ == line_begin_ && (c == ' ' || c == '\t')) return refuse(400, "header line that begins with a blank (obsolete folding)");
+            if (scanned_ == line_begin_ && (c == ' ' || c == '\t'))
+                return refuse(400, "header line that begins with a blank (obsolete folding)");
         }
         ++scanned_;
     }
@@ -236,18 +238,24 @@ bool HeadGate::finish() {
     const std::string* expect = nullptr;
     bool close = false;
     for (const auto& [name, value] : head_.headers) {
-        if (name == "host") host = &value;
-        else if (name == "transfer-encoding") coding = &value;
-        else if (name == "content-length") length = &value;
-        else if (name == "expect") expect = &value;
-        else if (name == "connection" || name == "proxy-connection") close = close || list_has(value, "close");
+        if (name == "host")
+            host = &value;
+        else if (name == "transfer-encoding")
+            coding = &value;
+        else if (name == "content-length")
+            length = &value;
+        else if (name == "expect")
+            expect = &value;
+        else if (name == "connection" || name == "proxy-connection")
+            close = close || list_has(value, "close");
     }
     // 9112 3.2: HTTP/1.1 needs exactly one valid Host.
     if (!host && head_.version_minor == 1) return fail(400, "Host header is missing");
     if (host) {
         if (!parse_authority(*host)) return fail(400, "Host header is not HOST or HOST:PORT");
         // 3.2.2: the authority of an absolute target rules; a Host that says otherwise is an attack or an accident.
-        if (!head_.host.empty() && !equals_ignoring_case(head_.host, *host)) return fail(400, "Host header differs from the request target's host");
+        if (!head_.host.empty() && !equals_ignoring_case(head_.host, *host))
+            return fail(400, "Host header differs from the request target's host");
         head_.host = *host;
     }
     if (coding) {
@@ -259,7 +267,8 @@ bool HeadGate::finish() {
     if (length) {
         head_.content_length = parse_length(*length);
         if (!head_.content_length) return fail(400, "Content-Length is not a number");
-        if (*head_.content_length > limits_.body_bytes) return fail(413, "body of " + std::to_string(*head_.content_length) + " bytes exceeds " + std::to_string(limits_.body_bytes));
+        if (*head_.content_length > limits_.body_bytes)
+            return fail(413, "body of " + std::to_string(*head_.content_length) + " bytes exceeds " + std::to_string(limits_.body_bytes));
     }
     // 9110 9.3.1: a body of GET means nothing, and a party that overlooks it takes it for the next request.
     if (head_.has_body() && (head_.method == "GET" || head_.method == "HEAD")) return fail(400, head_.method + " with a body");
@@ -284,7 +293,8 @@ std::optional<Refusal> check_parsed(const Head& head, const BeastParser& parser)
     for (const auto& [name, value] : head.headers) {
         const auto range = message.equal_range(name);
         const std::string_view wanted = value;
-        if (std::none_of(range.first, range.second, [&](const auto& field) { return view(field.value()) == wanted; })) return differs("headers");
+        if (std::none_of(range.first, range.second, [&](const auto& field) { return view(field.value()) == wanted; }))
+            return differs("headers");
     }
     if (parser.chunked() != head.chunked) return differs("transfer coding");
     const auto length = parser.content_length();

@@ -4,6 +4,8 @@
 // Everything here is pure: bytes in, verdict out. RFC 9112 and RFC 9110 are meant by section numbers.
 #pragma once
 
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,9 +13,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "server/error_shape.h"
 #include "server/http_options.h"
@@ -23,10 +22,10 @@ namespace server {
 // A request line and headers that passed.
 struct Head {
     std::string method;
-    std::string target;                        // as sent
-    std::string path;                          // percent-decoded; "*" for the server itself (OPTIONS only)
-    std::string query;                         // raw
-    std::string host;                          // as sent; empty only for HTTP/1.0 without Host
+    std::string target;  // as sent
+    std::string path;    // percent-decoded; "*" for the server itself (OPTIONS only)
+    std::string query;   // raw
+    std::string host;    // as sent; empty only for HTTP/1.0 without Host
     int version_minor = 1;
     bool keep_alive = true;
     bool chunked = false;
@@ -80,7 +79,22 @@ class ChunkGate {
 
   private:
     // In an extension: ";" name [ "=" ( token / quoted-string ) ], without blanks.
-    enum class Where { size, name_begin, name, value_begin, value, quoted, quoted_pair, quoted_end, size_lf, data, data_cr, data_lf, trailer, trailer_lf };
+    enum class Where {
+        size,
+        name_begin,
+        name,
+        value_begin,
+        value,
+        quoted,
+        quoted_pair,
+        quoted_end,
+        size_lf,
+        data,
+        data_cr,
+        data_lf,
+        trailer,
+        trailer_lf
+    };
     GateState refuse(unsigned status, std::string message);
     bool step(unsigned char c);
     bool extension_step(unsigned char c);
@@ -89,8 +103,8 @@ class ChunkGate {
     Refusal refusal_;
     Where where_ = Where::size;
     bool done_ = false;
-    uint64_t size_ = 0;             // of the current chunk
-    uint64_t left_ = 0;             // of its data
+    uint64_t size_ = 0;  // of the current chunk
+    uint64_t left_ = 0;  // of its data
     uint64_t body_bytes_ = 0;
     size_t digits_ = 0;
     size_t line_bytes_ = 0;

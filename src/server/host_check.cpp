@@ -20,9 +20,7 @@ address unmapped(const address& a) {
     return a;
 }
 
-bool is_link_local(const address& a) {
-    return a.is_v4() ? (a.to_v4().to_uint() >> 16) == 0xa9fe : a.to_v6().is_link_local();
-}
+bool is_link_local(const address& a) { return a.is_v4() ? (a.to_v4().to_uint() >> 16) == 0xa9fe : a.to_v6().is_link_local(); }
 
 // A DNS name: labels of letters, digits, '-' and '_' (seen in container names), 253 bytes in all.
 bool is_name(std::string_view name) {
@@ -93,9 +91,12 @@ std::optional<Authority> parse_authority(std::string_view text) {
 
 HostCheck::HostCheck(const address& bound, const std::vector<std::string>& names) : bound_(unmapped(bound)) {
     for (const std::string& name : names) {
-        if (name == "*") all_ = true;
-        else if (const auto parsed = parse_authority(name)) names_.push_back(parsed->host);
-        else if (const auto literal = parse_authority("[" + name + "]")) names_.push_back(literal->host);
+        if (name == "*")
+            all_ = true;
+        else if (const auto parsed = parse_authority(name))
+            names_.push_back(parsed->host);
+        else if (const auto literal = parse_authority("[" + name + "]"))
+            names_.push_back(literal->host);
     }
 }
 

@@ -2,13 +2,12 @@
 // whose name is made to resolve to 127.0.0.1 still sends "Host: evil.com", so only known names are answered.
 #pragma once
 
+#include <boost/asio/ip/address.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <boost/asio/ip/address.hpp>
 
 namespace server {
 

@@ -2,6 +2,7 @@
 // a handler gets a whole, checked request and answers through a ResponseWriter. Loop thread only.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,21 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
-
 namespace server {
 
 struct HttpRequest {
-    std::string method;                                            // "GET"
-    std::string path;                                              // percent-decoded, no query, begins with '/'
-    std::string query;                                             // raw, without '?'
-    std::vector<std::pair<std::string, std::string>> headers;      // names in lower case
+    std::string method;                                        // "GET"
+    std::string path;                                          // percent-decoded, no query, begins with '/'
+    std::string query;                                         // raw, without '?'
+    std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
     std::string body;
-    std::string remote;                                            // "127.0.0.1:50000"
-    std::string request_id;                                        // the client's X-Request-Id when it is clean, else made by us
-    int64_t arrival_ns = 0;                                        // base::Clock, when the head was complete
-    uint64_t key_salt = 0;                                         // from the API key's hash; 0 when the server has no keys
-    std::string key_name;                                          // name of the key in the key file, for logs; may be empty
+    std::string remote;      // "127.0.0.1:50000"
+    std::string request_id;  // the client's X-Request-Id when it is clean, else made by us
+    int64_t arrival_ns = 0;  // base::Clock, when the head was complete
+    uint64_t key_salt = 0;   // from the API key's hash; 0 when the server has no keys
+    std::string key_name;    // name of the key in the key file, for logs; may be empty
     // First value of a header by lower-case name; empty when absent.
     std::string_view header(std::string_view name) const;
 };
@@ -31,7 +30,7 @@ struct HttpRequest {
 struct HttpResponse {
     unsigned status = 200;
     std::string content_type = "application/json";
-    std::vector<std::pair<std::string, std::string>> headers;      // further ones
+    std::vector<std::pair<std::string, std::string>> headers;  // further ones
     std::string body;
 };
 

@@ -30,12 +30,12 @@ struct HttpLimits {
 };
 
 struct HttpOptions {
-    std::string address = "127.0.0.1";           // an IP literal or "localhost" (127.0.0.1); "::" takes IPv4 too
-    uint16_t port = 8080;                        // 0: any free one
-    std::vector<std::string> hosts;              // further names allowed in Host; "*" allows all
-    std::vector<std::string> cors_origins;       // "https://app.example"; "*" allows all
-    ApiKeys keys;                                // none: no authentication
-    bool insecure = false;                       // allows a bind beyond loopback without keys
+    std::string address = "127.0.0.1";                            // an IP literal or "localhost" (127.0.0.1); "::" takes IPv4 too
+    uint16_t port = 8080;                                         // 0: any free one
+    std::vector<std::string> hosts;                               // further names allowed in Host; "*" allows all
+    std::vector<std::string> cors_origins;                        // "https://app.example"; "*" allows all
+    ApiKeys keys;                                                 // none: no authentication
+    bool insecure = false;                                        // allows a bind beyond loopback without keys
     std::vector<std::string> open_paths = {"/health", "/ready"};  // answered without a key (GET and HEAD); add the page's assets
     HttpLimits limits;
     std::function<void(std::string_view)> log = base::log_warning;  // one line, not escaped; loop thread

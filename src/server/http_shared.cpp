@@ -2,9 +2,8 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <cstdio>
-
 #include <boost/asio/ip/address.hpp>
+#include <cstdio>
 
 #include "base/message.h"
 #include "server/connection.h"

@@ -6,17 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstring>
-#include <vector>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <vector>
 
 #include "base/message.h"
 #include "server/tcp_transport.h"
@@ -55,7 +54,8 @@ Descriptor open_reserve() { return Descriptor(::open("/dev/null", O_RDONLY | O_C
 // Says no to a connection over the cap, then reads and drops for a moment so that the answer arrives.
 asio::awaitable<void> turn_away(std::unique_ptr<Transport> transport, asio::any_io_executor executor, std::shared_ptr<size_t> count) {
     static const std::string answer = [] {
-        const std::string body = error_json("the server has its full number of connections; try again", "server_error", {}, "too_many_connections");
+        const std::string body =
+            error_json("the server has its full number of connections; try again", "server_error", {}, "too_many_connections");
         return "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
                "\r\nRetry-After: 1\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n" + body;
     }();
@@ -112,7 +112,8 @@ class HttpServer::Acceptor : public std::enable_shared_from_this<HttpServer::Acc
                 sockaddr_storage address{};
                 socklen_t length = sizeof address;
                 // Not Asio's accept: that one leaves the descriptor open to children between accept and fcntl.
-                Descriptor fd(::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+                Descriptor fd(
+                    ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
                 if (fd.valid()) {
                     backoff_ms_ = 0;
                     take(std::move(fd), address, length);
@@ -200,7 +201,9 @@ base::Result<uint16_t> HttpServer::start() {
     const tcp::endpoint wanted(address, options_.port);
     const auto failed = [&](std::string_view what) -> base::Error {
         const int code = errno;
-        return {base::ErrorCode::io, base::cat("cannot ", what, " ", base::printable(options_.address), " port ", options_.port, ": ", std::strerror(code)), "port"};
+        return {base::ErrorCode::io,
+                base::cat("cannot ", what, " ", base::printable(options_.address), " port ", options_.port, ": ", std::strerror(code)),
+                "port"};
     };
     Descriptor fd(::socket(wanted.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
     if (!fd.valid()) return failed("open a socket for");

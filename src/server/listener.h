@@ -1,11 +1,10 @@
 // The HTTP server: listens, accepts, and owns what its connections share. All calls on the loop thread.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-
-#include <boost/asio/io_context.hpp>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -44,7 +43,7 @@ class HttpServer {
     boost::asio::io_context& io_;
     std::shared_ptr<HttpShared> shared_;
     std::shared_ptr<Acceptor> acceptor_;
-    HttpOptions options_;   // until start
+    HttpOptions options_;  // until start
     Handler handler_;
     const base::Clock& clock_;
     HttpStats no_stats_;

@@ -32,7 +32,7 @@ base::Result<std::string> decode_path(std::string_view raw) {
     for (const char c : path)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return bad("request path has an encoded control byte");
     if (base::utf8::valid_prefix(path) != path.size())  // also "%c0%ae" and other overlong forms
-         return bad("request path is not UTF-8");
+        return bad("request path is not UTF-8");
     // Segments "." and ".." are refused rather than resolved: no client of an API needs them.
     for (size_t begin = 1; begin <= path.size();) {
         const size_t end = std::min(path.find('/', begin), path.size());
@@ -70,7 +70,8 @@ base::Result<Target> parse_target(std::string_view target, std::string_view meth
     const size_t question = std::min(target.find('?'), target.size());
     const std::string_view raw_path = target.substr(0, question);
     result.query = target.substr(std::min(question + 1, target.size()));
-    if (raw_path.find_first_of("\"<>#\\^`{|}") != std::string_view::npos) return bad("request path has a character that must be percent-encoded");
+    if (raw_path.find_first_of("\"<>#\\^`{|}") != std::string_view::npos)
+        return bad("request path has a character that must be percent-encoded");
     // Browsers leave ^ ` { | } and \ as they are in queries.
     if (result.query.find_first_of("\"<>#") != std::string::npos) return bad("request query has a character that must be percent-encoded");
     base::Result<std::string> path = decode_path(raw_path.empty() ? "/" : raw_path);

@@ -1,10 +1,9 @@
 // A TCP socket as a Transport.
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <string>
-
-#include <boost/asio/ip/tcp.hpp>
 
 #include "server/transport.h"
 

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <string>
-
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <string>
 
 namespace server {
 

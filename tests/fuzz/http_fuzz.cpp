@@ -66,7 +66,8 @@ Outcome talk(std::string_view bytes, size_t piece, boost::beast::test::fail_coun
 }
 
 std::string without_ids(std::string text) {
-    for (size_t at = 0; (at = text.find("req_", at)) != std::string::npos; ++at) text.replace(at, std::min<size_t>(20, text.size() - at), "-");
+    for (size_t at = 0; (at = text.find("req_", at)) != std::string::npos; ++at)
+        text.replace(at, std::min<size_t>(20, text.size() - at), "-");
     return text;
 }
 

@@ -20,7 +20,8 @@ using server::ResponseWriter;
 
 const std::string get = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const std::string post = "POST /b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello";
-const std::string chunked = "POST /c HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nT: v\r\n\r\n";
+const std::string chunked =
+    "POST /c HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nT: v\r\n\r\n";
 
 TEST(HttpConnection, AnswersInOrder) {
     MemoryServer memory;
@@ -128,7 +129,14 @@ TEST(HttpConnection, AfterARefusalNothingMoreIsRead) {
         {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"},
         {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11), "400"},
         {std::string(1'000'000, '\xaa'), "400"},
-        {"GET / HTTP/1.1\r\nHost: localhost\r\n" + [] { std::string s; for (int i = 0; i < 10'000; ++i) s += "a: b\r\n"; return s; }() + "\r\n", "431"},
+        {"GET / HTTP/1.1\r\nHost: localhost\r\n" +
+             [] {
+                 std::string s;
+                 for (int i = 0; i < 10'000; ++i) s += "a: b\r\n";
+                 return s;
+             }() +
+             "\r\n",
+         "431"},
         {"GET /" + std::string(9'000, 'u') + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"},
         {"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n", "501"},
         {"CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:22\r\n\r\n", "405"},
@@ -171,7 +179,8 @@ TEST(HttpConnection, UnfinishedRequestsOfAClientThatLeavesGetNoAnswer) {
 
 TEST(HttpConnection, HeadIsGetWithoutABody) {
     MemoryServer memory;
-    const auto replies = parse_replies(memory.talk("HEAD /abc HTTP/1.1\r\nHost: localhost\r\n\r\nHEAD /abc HTTP/1.1\r\nHost: localhost\r\n\r\n"), true);
+    const auto replies =
+        parse_replies(memory.talk("HEAD /abc HTTP/1.1\r\nHost: localhost\r\n\r\nHEAD /abc HTTP/1.1\r\nHost: localhost\r\n\r\n"), true);
     ASSERT_EQ(statuses(replies), "200 200");
     EXPECT_EQ(replies[0].header("content-length"), "10");  // "HEAD /abc "
 }
@@ -307,7 +316,8 @@ TEST(HttpConnection, AClientThatLeavesIsNoticedWhileTheHandlerWorks) {
                 Waiting waiting;
                 waiting.stream = stream;
                 waiting.set_late = late;
-                MemoryServer memory({}, [&](HttpRequest request, ResponseWriter& writer) { return waiting.handle(std::move(request), writer); });
+                MemoryServer memory(
+                    {}, [&](HttpRequest request, ResponseWriter& writer) { return waiting.handle(std::move(request), writer); });
                 auto client = memory.connect();
                 client->write_some(asio::buffer(post + (pipelined ? get : "")));
                 memory.poll();
@@ -335,39 +345,68 @@ TEST(HttpConnection, HandlersThatFail) {
         EXPECT_EQ(memory.shared->connections.size(), 0u);
         return std::pair(replies, memory.log);
     };
-    const auto thrown = run([](HttpRequest, ResponseWriter&) -> asio::awaitable<void> {
-        throw std::runtime_error("no luck");
-        co_return;
-    }, get + get);
+    const auto thrown = run(
+        [](HttpRequest, ResponseWriter&) -> asio::awaitable<void> {
+            throw std::runtime_error("no luck");
+            co_return;
+        },
+        get + get);
     ASSERT_EQ(statuses(thrown.first), "500");
     EXPECT_EQ(thrown.first[0].header("connection"), "close");
     EXPECT_EQ(thrown.first[0].body.find("no luck"), std::string::npos);  // for the log, not for strangers
     EXPECT_NE(thrown.second.find("no luck"), std::string::npos);
     EXPECT_NE(thrown.second.find(thrown.first[0].header("x-request-id")), std::string::npos);
 
-    const auto odd = run([](HttpRequest, ResponseWriter&) -> asio::awaitable<void> {
-        throw 5;
-        co_return;
-    }, get);
+    const auto odd = run(
+        [](HttpRequest, ResponseWriter&) -> asio::awaitable<void> {
+            throw 5;
+            co_return;
+        },
+        get);
     EXPECT_EQ(statuses(odd.first), "500");
 
-    const auto in_stream = run([](HttpRequest, ResponseWriter& writer) -> asio::awaitable<void> {
-        HttpResponse head = server::sse_head();
-        (void)co_await writer.begin_stream(std::move(head));
-        throw std::runtime_error("late");
-    }, get + get);
+    const auto in_stream = run(
+        [](HttpRequest, ResponseWriter& writer) -> asio::awaitable<void> {
+            HttpResponse head = server::sse_head();
+            (void)co_await writer.begin_stream(std::move(head));
+            throw std::runtime_error("late");
+        },
+        get + get);
     ASSERT_EQ(statuses(in_stream.first), "200");
     EXPECT_FALSE(in_stream.first[0].whole);
 
     const auto silent = run([](HttpRequest, ResponseWriter&) -> asio::awaitable<void> { co_return; }, get + get);
     EXPECT_EQ(statuses(silent.first), "500 500");
 
-    const auto unfinished = run([](HttpRequest, ResponseWriter& writer) -> asio::awaitable<void> {
-        HttpResponse head = server::sse_head();
-        (void)co_await writer.begin_stream(std::move(head));
-    }, get + get);
+    const auto unfinished = run(
+        [](HttpRequest, ResponseWriter& writer) -> asio::awaitable<void> {
+            HttpResponse head = server::sse_head();
+            (void)co_await writer.begin_stream(std::move(head));
+        },
+        get + get);
     ASSERT_EQ(statuses(unfinished.first), "200");
     EXPECT_FALSE(unfinished.first[0].whole);
+}
+
+// The loop is destroyed while requests are in every phase: the coroutines go with it, each object once (a sanitizer's matter).
+TEST(HttpConnection, TheLoopEndsInTheMiddle) {
+    for (const std::string& bytes : {std::string(), get.substr(0, 9), get, post + get, post.substr(0, post.size() - 1), chunked}) {
+        Waiting waiting;
+        waiting.stream = true;
+        std::unique_ptr<http_test::MemoryStream> client;
+        std::weak_ptr<server::HttpShared> shared;
+        {
+            MemoryServer memory({}, [&](HttpRequest request, ResponseWriter& writer) { return waiting.handle(std::move(request), writer); });
+            shared = memory.shared;
+            client = memory.connect();
+            client->write_some(asio::buffer(bytes));
+            memory.poll();
+            EXPECT_EQ(memory.shared->connections.size(), 1u);
+            client.reset();
+        }
+        EXPECT_TRUE(shared.expired());
+        EXPECT_EQ(waiting.finished, 0);
+    }
 }
 
 TEST(HttpConnection, Draining) {
@@ -402,9 +441,9 @@ TEST(HttpConnection, TimeLimits) {
         }
         return statuses(replies);
     };
-    EXPECT_EQ(left_alone(""), "");                  // never said anything
+    EXPECT_EQ(left_alone(""), "");  // never said anything
     EXPECT_EQ(left_alone("GET / HT"), "408");
-    EXPECT_EQ(left_alone(get), "200");              // keep-alive ends without a word
+    EXPECT_EQ(left_alone(get), "200");  // keep-alive ends without a word
     EXPECT_EQ(left_alone(get + "GET"), "200 408");
     EXPECT_EQ(left_alone(post.substr(0, post.size() - 1)), "408");
     EXPECT_EQ(left_alone(chunked.substr(0, chunked.size() - 1)), "408");
@@ -431,7 +470,8 @@ TEST(HttpConnection, ADripOfBytesDoesNotProlongTheTime) {
 // The n-th operation on the socket fails, for n = 0, 1, 2, ... until none does: whatever happens, the connection ends, the
 // handler's coroutine ends, and what was sent before is a prefix of the right answers.
 TEST(HttpConnection, EveryOperationFailingOnce) {
-    const std::string requests = get + "POST /e HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9000\r\n\r\n" + std::string(9'000, 'z') + chunked + get;
+    const std::string requests = get + "POST /e HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9000\r\n\r\n" +
+                                 std::string(9'000, 'z') + chunked + get;
     int handled = 0, ended = 0;
     const server::Handler handler = [&](HttpRequest request, ResponseWriter& writer) -> asio::awaitable<void> {
         ++handled;

@@ -3,14 +3,13 @@
 //   http_echo_server PORT [--key-file PATH] [--allow-host NAME]... [--cors-origin ORIGIN]... [--address A] [--insecure]
 //                    [--idle-ms N] [--header-ms N] [--body-ms N] [--stall-ms N] [--linger-ms N] [--connections N]
 // PORT 0 takes a free one; the line "port N" is printed when it listens. SIGTERM drains and ends it with 0.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 
 #include "http_test_handler.h"
 
@@ -42,22 +41,35 @@ int main(int argc, char** argv) {
                 return 1;
             }
             options.keys = std::move(keys).value();
-        } else if (option == "--allow-host") options.hosts.emplace_back(value);
-        else if (option == "--cors-origin") options.cors_origins.emplace_back(value);
-        else if (option == "--address") options.address = value;
-        else if (option == "--idle-ms") options.limits.idle_time_ms = number(value);
-        else if (option == "--header-ms") options.limits.header_time_ms = number(value);
-        else if (option == "--body-ms") options.limits.body_time_ms = number(value);
-        else if (option == "--stall-ms") options.limits.write_stall_ms = number(value);
-        else if (option == "--linger-ms") options.limits.linger_time_ms = number(value);
-        else if (option == "--connections") options.limits.connections_count = static_cast<uint32_t>(number(value));
-        else return 2;
+        } else if (option == "--allow-host")
+            options.hosts.emplace_back(value);
+        else if (option == "--cors-origin")
+            options.cors_origins.emplace_back(value);
+        else if (option == "--address")
+            options.address = value;
+        else if (option == "--idle-ms")
+            options.limits.idle_time_ms = number(value);
+        else if (option == "--header-ms")
+            options.limits.header_time_ms = number(value);
+        else if (option == "--body-ms")
+            options.limits.body_time_ms = number(value);
+        else if (option == "--stall-ms")
+            options.limits.write_stall_ms = number(value);
+        else if (option == "--linger-ms")
+            options.limits.linger_time_ms = number(value);
+        else if (option == "--connections")
+            options.limits.connections_count = static_cast<uint32_t>(number(value));
+        else
+            return 2;
     }
     boost::asio::io_context io(1);
     http_test::Pieces pieces;
     server::HttpServer http(
         io, std::move(options),
-        [&pieces](server::HttpRequest request, server::ResponseWriter& writer) { return http_test::handle(std::move(request), writer, pieces); }, base::system_clock());
+        [&pieces](server::HttpRequest request, server::ResponseWriter& writer) {
+            return http_test::handle(std::move(request), writer, pieces);
+        },
+        base::system_clock());
     pieces.server = &http;
     auto port = http.start();
     if (!port) {

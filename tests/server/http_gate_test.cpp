@@ -50,11 +50,13 @@ TEST(HttpGate, EveryPrefixOfARequestWaitsForMore) {
 }
 
 TEST(HttpGate, ResultDoesNotDependOnHowTheBytesArrive) {
-    for (const std::string request : {"GET / HTTP/1.1\r\nHost: a\r\n\r\nrest", "GET / HTTP/1.1\r\nHost: a\r\nB\x01: c\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                                      "GET / HTTP/1.1\r\nHost: a\r\nT: x\r\n folded\r\n\r\n", "\r\n\r\nGET"}) {
+    for (const std::string request :
+         {"GET / HTTP/1.1\r\nHost: a\r\n\r\nrest", "GET / HTTP/1.1\r\nHost: a\r\nB\x01: c\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a\r\nT: x\r\n folded\r\n\r\n", "\r\n\r\nGET"}) {
         HeadGate bytewise(bounds);
         GateState state = GateState::more;
-        for (size_t n = 1; n <= request.size() && state == GateState::more; ++n) state = bytewise.scan(std::string_view(request).substr(0, n));
+        for (size_t n = 1; n <= request.size() && state == GateState::more; ++n)
+            state = bytewise.scan(std::string_view(request).substr(0, n));
         HeadGate whole(bounds);
         EXPECT_EQ(state, whole.scan(request)) << request;
         EXPECT_EQ(bytewise.refusal().message, whole.refusal().message);
@@ -82,13 +84,13 @@ TEST(HttpGate, TakesApartAPlainRequest) {
 }
 
 TEST(HttpGate, RequestLine) {
-    EXPECT_EQ(verdict("GET / \r\n\r\n"), 400);                                // no version
-    EXPECT_EQ(verdict("GET /\r\n\r\n"), 400);                                 // HTTP/0.9
-    EXPECT_EQ(verdict("GET  / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);            // two blanks
-    EXPECT_EQ(verdict("GET / HTTP/1.1 \r\nHost: a\r\n\r\n"), 400);            // blank at the end
+    EXPECT_EQ(verdict("GET / \r\n\r\n"), 400);                      // no version
+    EXPECT_EQ(verdict("GET /\r\n\r\n"), 400);                       // HTTP/0.9
+    EXPECT_EQ(verdict("GET  / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);  // two blanks
+    EXPECT_EQ(verdict("GET / HTTP/1.1 \r\nHost: a\r\n\r\n"), 400);  // blank at the end
     EXPECT_EQ(verdict(" GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
-    EXPECT_EQ(verdict("junk wordGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);    // something before the request
+    EXPECT_EQ(verdict("junk wordGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);  // something before the request
     EXPECT_EQ(verdict("GET / HTTP/9.9\r\nHost: a\r\n\r\n"), 505);
     EXPECT_EQ(verdict("GET / HTTP/1.2\r\nHost: a\r\n\r\n"), 505);
     EXPECT_EQ(verdict("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), 505);
@@ -96,18 +98,18 @@ TEST(HttpGate, RequestLine) {
     EXPECT_EQ(verdict("GET / HTTP/11\r\nHost: a\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / http/1.1\r\nHost: a\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1,1\r\nHost: a\r\n\r\n"), 400);
-    EXPECT_EQ(verdict("G@T / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);             // no token
-    EXPECT_EQ(verdict("FROB / HTTP/1.1\r\nHost: a\r\n\r\n"), 501);            // unknown method
-    EXPECT_EQ(verdict("get / HTTP/1.1\r\nHost: a\r\n\r\n"), 501);             // methods have case
+    EXPECT_EQ(verdict("G@T / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);   // no token
+    EXPECT_EQ(verdict("FROB / HTTP/1.1\r\nHost: a\r\n\r\n"), 501);  // unknown method
+    EXPECT_EQ(verdict("get / HTTP/1.1\r\nHost: a\r\n\r\n"), 501);   // methods have case
     EXPECT_EQ(verdict("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 405);
     EXPECT_EQ(verdict("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), 405);
 }
 
 TEST(HttpGate, ForeignProtocolsAreToldAtOnce) {
-    EXPECT_EQ(verdict("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);              // HTTP/2 with prior knowledge
+    EXPECT_EQ(verdict("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);               // HTTP/2 with prior knowledge
     EXPECT_EQ(verdict(std::string_view("\x16\x03\x01\x02\x00\x01", 6)), 400);  // TLS ClientHello, no line end in sight
     EXPECT_EQ(verdict("SSH-2.0-OpenSSH_9.2\r\n"), 400);
-    EXPECT_EQ(verdict(std::string(bounds.target_bytes + 100, 'a')), 414);     // noise without a line end
+    EXPECT_EQ(verdict(std::string(bounds.target_bytes + 100, 'a')), 414);  // noise without a line end
     EXPECT_EQ(verdict(std::string_view("\0", 1)), 400);
 }
 
@@ -116,7 +118,7 @@ TEST(HttpGate, LineEnds) {
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\r\n\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1.1\rHost: a\r\n\r\n"), 400);
-    EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\r\n\rX: y\r\n\r\n"), 400);   // CR in place of the last line
+    EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\r\n\rX: y\r\n\r\n"), 400);  // CR in place of the last line
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\r\nHost: a\r\n\r\n"), 400);
     // 9112 2.2: one empty line before a request is passed over.
@@ -133,15 +135,15 @@ TEST(HttpGate, LineEnds) {
 TEST(HttpGate, HeaderLines) {
     EXPECT_EQ(with_fields("X-Empty: \r\n"), 0);
     EXPECT_EQ(with_fields("X-Empty:\r\n"), 0);
-    EXPECT_EQ(with_fields("X-Utf8: gr\xc3\xbc\xc3\x9f\r\n"), 0);              // obs-text
+    EXPECT_EQ(with_fields("X-Utf8: gr\xc3\xbc\xc3\x9f\r\n"), 0);  // obs-text
     EXPECT_EQ(with_fields("X-Tab: a\tb\r\n"), 0);
-    EXPECT_EQ(with_fields("!#$%&'*+-.^_`|~09azAZ: v\r\n"), 0);                // every tchar
+    EXPECT_EQ(with_fields("!#$%&'*+-.^_`|~09azAZ: v\r\n"), 0);  // every tchar
     EXPECT_EQ(with_fields("X-Name[]: v\r\n"), 400);
     EXPECT_EQ(with_fields("X Name: v\r\n"), 400);
-    EXPECT_EQ(with_fields("X-Name : v\r\n"), 400);                            // 9112 5.1: blank before the colon
+    EXPECT_EQ(with_fields("X-Name : v\r\n"), 400);  // 9112 5.1: blank before the colon
     EXPECT_EQ(with_fields("X-Name\t: v\r\n"), 400);
     EXPECT_EQ(with_fields(": v\r\n"), 400);
-    EXPECT_EQ(with_fields("X-Name\r\n"), 400);                                // no colon
+    EXPECT_EQ(with_fields("X-Name\r\n"), 400);  // no colon
     EXPECT_EQ(with_fields("X-N\xc3\xa4me: v\r\n"), 400);
     EXPECT_EQ(with_fields("X: bell\x07\r\n"), 400);
     EXPECT_EQ(with_fields("X: esc\x1b[2J\r\n"), 400);
@@ -160,10 +162,11 @@ TEST(HttpGate, HostIsThereOnceAndValid) {
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
     EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n"), 400);
-    for (const std::string_view bad : {"", " ", "a b", "a:b", "a:99999", "a:1:2", "a/b", "a@b", "user@a", "a,b", "..", "a..b", "[::1", "::1", "[x]", "[::1]x", "[fe80::1%eth0]",
-                                       "a:-1", "a:+1", "a%00b", "http://a"})
+    for (const std::string_view bad : {"",     " ",    "a b", "a:b", "a:99999", "a:1:2",          "a/b",  "a@b",  "user@a", "a,b",     "..",
+                                       "a..b", "[::1", "::1", "[x]", "[::1]x",  "[fe80::1%eth0]", "a:-1", "a:+1", "a%00b",  "http://a"})
         EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: " + std::string(bad) + "\r\n\r\n"), 400) << bad;
-    for (const std::string_view good : {"a", "a:", "a:80", "LOCALHOST.", "[::1]:80", "[::1]", "127.0.0.1:8080", "my_box.local", "xn--bcher-kva.example:65535"})
+    for (const std::string_view good :
+         {"a", "a:", "a:80", "LOCALHOST.", "[::1]:80", "[::1]", "127.0.0.1:8080", "my_box.local", "xn--bcher-kva.example:65535"})
         EXPECT_EQ(verdict("GET / HTTP/1.1\r\nHost: " + std::string(good) + "\r\n\r\n"), 0) << good;
     EXPECT_EQ(verdict("GET / HTTP/1.0\r\n\r\n"), 0);  // HTTP/1.0 knows no Host
     EXPECT_EQ(verdict("GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
@@ -172,8 +175,8 @@ TEST(HttpGate, HostIsThereOnceAndValid) {
 TEST(HttpGate, TransferEncodingIsChunkedAndNothingElse) {
     EXPECT_EQ(with_fields("Transfer-Encoding: chunked\r\n"), 0);
     EXPECT_EQ(with_fields("Transfer-Encoding: CHUNKED\r\n"), 0);
-    for (const std::string_view bad : {"identity", "xchunked", "chunked, identity", "gzip, chunked", "gzip", "chunked, chunked", "chunked,", ",chunked", "chunked;q=1", "\"chunked\"", "",
-                                       "chun ked", "chunked\x0b"})
+    for (const std::string_view bad : {"identity", "xchunked", "chunked, identity", "gzip, chunked", "gzip", "chunked, chunked", "chunked,",
+                                       ",chunked", "chunked;q=1", "\"chunked\"", "", "chun ked", "chunked\x0b"})
         EXPECT_EQ(with_fields("Transfer-Encoding: " + std::string(bad) + "\r\n"), 400) << bad;
     EXPECT_EQ(with_fields("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400);
     EXPECT_EQ(with_fields("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n"), 400);
@@ -190,9 +193,11 @@ TEST(HttpGate, TransferEncodingIsChunkedAndNothingElse) {
 }
 
 TEST(HttpGate, ContentLengthIsADecimalNumber) {
-    for (const std::string_view good : {"0", "5", "05", "4194304"}) EXPECT_EQ(with_fields("Content-Length: " + std::string(good) + "\r\n"), 0) << good;
-    for (const std::string_view bad : {"+5", "-1", "-1234", "0x5", "5, 5", "5, 6", "5 5", "5;", "abc", "", "1e3", "5.0", "18446744073709551616", "18446744073709551615",
-                                       "9223372036854775808", "-123456789123456789123456789", "000000000000000000005"})
+    for (const std::string_view good : {"0", "5", "05", "4194304"})
+        EXPECT_EQ(with_fields("Content-Length: " + std::string(good) + "\r\n"), 0) << good;
+    for (const std::string_view bad :
+         {"+5", "-1", "-1234", "0x5", "5, 5", "5, 6", "5 5", "5;", "abc", "", "1e3", "5.0", "18446744073709551616", "18446744073709551615",
+          "9223372036854775808", "-123456789123456789123456789", "000000000000000000005"})
         EXPECT_EQ(with_fields("Content-Length: " + std::string(bad) + "\r\n"), 400) << bad;
     EXPECT_EQ(with_fields("Content-Length: 5\r\nContent-Length: 5\r\n"), 400);
     EXPECT_EQ(with_fields("Content-Length: 5\r\nContent-Length: 6\r\n"), 400);
@@ -201,12 +206,45 @@ TEST(HttpGate, ContentLengthIsADecimalNumber) {
 }
 
 TEST(HttpGate, Targets) {
-    for (const std::string_view good : {"/", "/a/b", "/a?b=c&d=[1]{2}|3^4`5\\", "/%41", "/v1/models/org%2Fname:tag", "/~user/a;b=c", "/a//b", "http://localhost/", "HTTP://LOCALHOST/x?y",
-                                        "http://localhost", "http://localhost?q", "/a.b/..c/.d"})
+    for (const std::string_view good :
+         {"/", "/a/b", "/a?b=c&d=[1]{2}|3^4`5\\", "/%41", "/v1/models/org%2Fname:tag", "/~user/a;b=c", "/a//b", "http://localhost/",
+          "HTTP://LOCALHOST/x?y", "http://localhost", "http://localhost?q", "/a.b/..c/.d"})
         EXPECT_EQ(with_target(good), 0) << good;
-    for (const std::string_view bad : {"*", "a", "a/b", "//..", "/../", "/a/../b", "/a/..", "/.", "/%2e%2e/", "/%2E%2e", "/a/%2e/b", "/%00", "/a%0d%0ab", "/%7f", "/%c0%ae", "/%c0%ae%c0%ae/x",
-                                       "/%ff", "/%ed%a0%80", "/%", "/%4", "/%zz", "/a#b", "/a?b#c", "/a\"b", "/<", "/a\\b", "/a\x80", "ftp://localhost/", "http://", "http:///x", "http://a b/",
-                                       "http://u:p@localhost/", "http://localhost:99999/", "localhost:80", "http://other/"})
+    for (const std::string_view bad : {"*",
+                                       "a",
+                                       "a/b",
+                                       "//..",
+                                       "/../",
+                                       "/a/../b",
+                                       "/a/..",
+                                       "/.",
+                                       "/%2e%2e/",
+                                       "/%2E%2e",
+                                       "/a/%2e/b",
+                                       "/%00",
+                                       "/a%0d%0ab",
+                                       "/%7f",
+                                       "/%c0%ae",
+                                       "/%c0%ae%c0%ae/x",
+                                       "/%ff",
+                                       "/%ed%a0%80",
+                                       "/%",
+                                       "/%4",
+                                       "/%zz",
+                                       "/a#b",
+                                       "/a?b#c",
+                                       "/a\"b",
+                                       "/<",
+                                       "/a\\b",
+                                       "/a\x80",
+                                       "ftp://localhost/",
+                                       "http://",
+                                       "http:///x",
+                                       "http://a b/",
+                                       "http://u:p@localhost/",
+                                       "http://localhost:99999/",
+                                       "localhost:80",
+                                       "http://other/"})
         EXPECT_EQ(with_target(bad), 400) << bad;
     EXPECT_EQ(with_target("*", "OPTIONS"), 0);
     EXPECT_EQ(with_target("/" + std::string(bounds.target_bytes, 'a')), 414);
@@ -248,8 +286,10 @@ TEST(HttpGate, KeepAlive) {
 
 TEST(ChunkGate, BodiesThatAreWhole) {
     size_t used = 0;
-    for (const std::string_view good : {"0\r\n\r\n", "c\r\nHellO world1\r\n0\r\n\r\n", "C\r\nHellO world1\r\n0\r\n\r\n", "1\r\na\r\n1\r\nb\r\n0\r\n\r\n", "0000000000000001\r\na\r\n0\r\n\r\n",
-                                        "1;a=b;c\r\nx\r\n0;last\r\n\r\n", "1;a=\"q \\\" ;\t\"\r\nx\r\n0\r\n\r\n", "0\r\nTrailer: v\r\nOther:\r\n\r\n"}) {
+    for (const std::string_view good :
+         {"0\r\n\r\n", "c\r\nHellO world1\r\n0\r\n\r\n", "C\r\nHellO world1\r\n0\r\n\r\n", "1\r\na\r\n1\r\nb\r\n0\r\n\r\n",
+          "0000000000000001\r\na\r\n0\r\n\r\n", "1;a=b;c\r\nx\r\n0;last\r\n\r\n", "1;a=\"q \\\" ;\t\"\r\nx\r\n0\r\n\r\n",
+          "0\r\nTrailer: v\r\nOther:\r\n\r\n"}) {
         EXPECT_EQ(chunk_verdict(std::string(good) + "GET / HTTP/1.1\r\n", &used), 0) << good;
         EXPECT_EQ(used, good.size()) << good;
         for (size_t n = 0; n < good.size(); ++n) EXPECT_EQ(chunk_verdict(good.substr(0, n)), -1) << good.substr(0, n);
@@ -257,9 +297,38 @@ TEST(ChunkGate, BodiesThatAreWhole) {
 }
 
 TEST(ChunkGate, BodiesThatAreRefused) {
-    for (const std::string_view bad : {"\r\n", "x\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", "1 \r\n", " 1\r\n", "1\n", "1\r\r\n", "1\ra", "1\r\naa\r\n", "1\r\na\n", "1\r\na\r\r", "1\r\na0\r\n",
-                                       "00000000000000001\r\n", "fffffffffffffffff\r\n", "1;\r\n", "1; a\r\n", "1;a=\r\n", "1;a=b c\r\n", "1;a=\"x\nGET / HTTP/1.1\"\r\n", "1;a=\"x\r\n", "1;a=\"x\"y\r\n",
-                                       "1;a\n", "1;\x01\r\n", "0\r\n\n", "0\r\nA: b\n\r\n", "0\r\n folded\r\n", "0\r\nA : b\r\n\r\n", "0\r\nA: b\r\n c\r\n\r\n", "0\r\nnocolon\r\n\r\n", "0\r\n\rX",
+    for (const std::string_view bad : {"\r\n",
+                                       "x\r\n",
+                                       "-1\r\n",
+                                       "+1\r\n",
+                                       "0x1\r\n",
+                                       "1 \r\n",
+                                       " 1\r\n",
+                                       "1\n",
+                                       "1\r\r\n",
+                                       "1\ra",
+                                       "1\r\naa\r\n",
+                                       "1\r\na\n",
+                                       "1\r\na\r\r",
+                                       "1\r\na0\r\n",
+                                       "00000000000000001\r\n",
+                                       "fffffffffffffffff\r\n",
+                                       "1;\r\n",
+                                       "1; a\r\n",
+                                       "1;a=\r\n",
+                                       "1;a=b c\r\n",
+                                       "1;a=\"x\nGET / HTTP/1.1\"\r\n",
+                                       "1;a=\"x\r\n",
+                                       "1;a=\"x\"y\r\n",
+                                       "1;a\n",
+                                       "1;\x01\r\n",
+                                       "0\r\n\n",
+                                       "0\r\nA: b\n\r\n",
+                                       "0\r\n folded\r\n",
+                                       "0\r\nA : b\r\n\r\n",
+                                       "0\r\nA: b\r\n c\r\n\r\n",
+                                       "0\r\nnocolon\r\n\r\n",
+                                       "0\r\n\rX",
                                        "0\r\nA: \x01\r\n\r\n"})
         EXPECT_EQ(chunk_verdict(bad), 400) << bad;
     EXPECT_EQ(chunk_verdict("fffffffffffffffe\r\n"), 413);  // -2, which wrapped elsewhere

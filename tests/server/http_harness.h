@@ -1,6 +1,10 @@
 // For tests of the HTTP server: the connection code over a socket in memory, and a reader of answers.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/_experimental/test/stream.hpp>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -10,23 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/_experimental/test/stream.hpp>
-
 #include "server/connection.h"
 
 namespace http_test {
 
 namespace asio = boost::asio;
 using MemoryStream = boost::beast::test::stream;
-
-class FixedClock final : public base::Clock {
-  public:
-    int64_t now_ns() const override { return 1'234; }
-    int64_t wall_unix_s() const override { return 1'700'000'000; }
-};
 
 class MemoryTransport final : public server::Transport {
   public:
@@ -142,7 +135,8 @@ class MemoryServer {
   public:
     explicit MemoryServer(server::HttpOptions options = {}, server::Handler handler = echo) {
         options.log = [this](std::string_view line) { log += std::string(line) + "\n"; };
-        shared = std::make_shared<server::HttpShared>(std::move(options), std::move(handler), clock, asio::ip::make_address("127.0.0.1"));
+        shared = std::make_shared<server::HttpShared>(std::move(options), std::move(handler), base::system_clock(),
+                                                      asio::ip::make_address("127.0.0.1"));
     }
 
     // A client's end; the server's end is a started connection. `fail`: fails its n-th operation.
@@ -182,7 +176,6 @@ class MemoryServer {
     }
 
     asio::io_context io{1};
-    FixedClock clock;
     std::string log;
     std::shared_ptr<server::HttpShared> shared;
 };

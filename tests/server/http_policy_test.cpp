@@ -19,11 +19,13 @@ bool allowed(const HostCheck& check, std::string_view host) {
 
 TEST(HostCheck, LoopbackNamesAndConfiguredOnes) {
     const HostCheck check(make_address("127.0.0.1"), {"chat.example", "Box.local:8080", "::5"});
-    for (const std::string_view good : {"localhost", "LOCALHOST.", "localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]:80", "[::1]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:0:0:1]", "chat.example",
-                                        "CHAT.EXAMPLE.:9", "box.local", "[::5]:80"})
+    for (const std::string_view good :
+         {"localhost", "LOCALHOST.", "localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]:80", "[::1]", "[::ffff:127.0.0.1]",
+          "[0:0:0:0:0:0:0:1]", "chat.example", "CHAT.EXAMPLE.:9", "box.local", "[::5]:80"})
         EXPECT_TRUE(allowed(check, good)) << good;
-    for (const std::string_view bad : {"evil.com", "localhost.evil.com", "evil.localhost", "localhost..", "127.0.0.1.evil.com", "127.1.evil", "192.168.1.5", "0.0.0.0", "[::]", "[::2]", "chat.example.evil.com",
-                                       "xchat.example", "2130706433", "0x7f.1", "[fe80::1]", "[::ffff:10.0.0.1]", ""})
+    for (const std::string_view bad :
+         {"evil.com", "localhost.evil.com", "evil.localhost", "localhost..", "127.0.0.1.evil.com", "127.1.evil", "192.168.1.5", "0.0.0.0",
+          "[::]", "[::2]", "chat.example.evil.com", "xchat.example", "2130706433", "0x7f.1", "[fe80::1]", "[::ffff:10.0.0.1]", ""})
         EXPECT_FALSE(allowed(check, bad)) << bad;
 }
 
@@ -37,7 +39,8 @@ TEST(HostCheck, BoundAddressAndAllAddresses) {
         const HostCheck all(make_address(any), {});
         EXPECT_TRUE(allowed(all, "192.168.1.6"));
         EXPECT_TRUE(allowed(all, "[2001:db8::1]:8080"));
-        for (const std::string_view bad : {"evil.com", "0.0.0.0", "[::]", "169.254.1.1", "[fe80::1]", "[::ffff:169.254.1.1]", "224.0.0.1"}) EXPECT_FALSE(allowed(all, bad)) << bad;
+        for (const std::string_view bad : {"evil.com", "0.0.0.0", "[::]", "169.254.1.1", "[fe80::1]", "[::ffff:169.254.1.1]", "224.0.0.1"})
+            EXPECT_FALSE(allowed(all, bad)) << bad;
     }
     const HostCheck anything(make_address("127.0.0.1"), {"*"});
     EXPECT_TRUE(allowed(anything, "evil.com"));
@@ -51,23 +54,27 @@ TEST(HostCheck, SameOrigin) {
     EXPECT_TRUE(same("https://chat.example", "chat.example"));
     EXPECT_TRUE(same("https://chat.example", "chat.example:443"));
     EXPECT_TRUE(same("http://chat.example:80", "chat.example"));
-    for (const std::string_view origin : {"null", "", "http://evil.com", "http://localhost:8081", "http://localhost", "http://localhost.evil.com:8080", "localhost:8080", "file://", "ftp://localhost:8080",
-                                          "http://localhost:8080/", "http://localhost:8080@evil.com", "http://"})
+    for (const std::string_view origin :
+         {"null", "", "http://evil.com", "http://localhost:8081", "http://localhost", "http://localhost.evil.com:8080", "localhost:8080",
+          "file://", "ftp://localhost:8080", "http://localhost:8080/", "http://localhost:8080@evil.com", "http://"})
         EXPECT_FALSE(same(origin, "localhost:8080")) << origin;
 }
 
 // One request with these header lines, to a server with these options.
-http_test::Reply ask(server::HttpOptions options, std::string_view fields, std::string_view method = "GET", std::string_view path = "/v1/models") {
+http_test::Reply ask(server::HttpOptions options, std::string_view fields, std::string_view method = "GET",
+                     std::string_view path = "/v1/models") {
     http_test::MemoryServer memory(std::move(options));
-    const std::string request = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\n" + (fields.find("Host:") == std::string_view::npos ? "Host: localhost\r\n" : "") +
-                                std::string(fields) + "\r\n";
+    const std::string request = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\n" +
+                                (fields.find("Host:") == std::string_view::npos ? "Host: localhost\r\n" : "") + std::string(fields) +
+                                "\r\n";
     const auto replies = http_test::parse_replies(memory.talk(request), method == "HEAD");
     EXPECT_EQ(replies.size(), 1u);
     return replies.empty() ? http_test::Reply{} : replies[0];
 }
 
 bool has_error_shape(const http_test::Reply& reply, std::string_view code) {
-    return reply.header("content-type") == "application/json" && reply.body.find("{\"error\":{\"message\":\"") == 0 && reply.body.find("\"param\":null") != std::string::npos &&
+    return reply.header("content-type") == "application/json" && reply.body.find("{\"error\":{\"message\":\"") == 0 &&
+           reply.body.find("\"param\":null") != std::string::npos &&
            reply.body.find("\"code\":\"" + std::string(code) + "\"") != std::string::npos;
 }
 
@@ -115,11 +122,13 @@ TEST(CorsCases, PreflightOfAListedOriginNeedsNoKey) {
     options.keys = std::move(ApiKeys::parse("0123456789abcdef").value());
     const auto reply = ask(options,
                            "Origin: http://app.example\r\nAccess-Control-Request-Method: POST\r\n"
-                           "Access-Control-Request-Headers: authorization,Content-Type, x-stainless-os,x-stainless-retry-count , anthropic-version,x-evil,b@d\r\n",
+                           "Access-Control-Request-Headers: authorization,Content-Type, x-stainless-os,x-stainless-retry-count , "
+                           "anthropic-version,x-evil,b@d\r\n",
                            "OPTIONS");
     EXPECT_EQ(reply.status, 204);
     EXPECT_EQ(reply.header("access-control-allow-origin"), "http://app.example");
-    EXPECT_EQ(reply.header("access-control-allow-headers"), "authorization, content-type, x-stainless-os, x-stainless-retry-count, anthropic-version");
+    EXPECT_EQ(reply.header("access-control-allow-headers"),
+              "authorization, content-type, x-stainless-os, x-stainless-retry-count, anthropic-version");
     EXPECT_NE(reply.header("access-control-allow-methods").find("POST"), std::string::npos);
     EXPECT_EQ(reply.header("access-control-max-age"), "86400");
     EXPECT_EQ(reply.header("access-control-allow-credentials"), "");
@@ -154,19 +163,22 @@ TEST(ApiKeyFile, ReadsKeysAndNames) {
     EXPECT_EQ(keys.value().find("sk-abcdefghijklmnop:q")->name, "web.ui-2");
     // SHA-256 of "0123456789abcdef" is 9f9f5111f7b27a78... (sha256sum): the salt is its first 8 bytes, little-endian.
     EXPECT_EQ(keys.value().find("0123456789abcdef")->salt, 0x787ab2f711519f9fu);
-    for (const std::string_view wrong : {"", "0123456789abcde", "0123456789abcdeF", "0123456789abcdef0", "alice:0123456789abcdef", "# comment"}) EXPECT_EQ(keys.value().find(wrong), nullptr) << wrong;
+    for (const std::string_view wrong :
+         {"", "0123456789abcde", "0123456789abcdeF", "0123456789abcdef0", "alice:0123456789abcdef", "# comment"})
+        EXPECT_EQ(keys.value().find(wrong), nullptr) << wrong;
     EXPECT_EQ(keys.value().find(std::string(1 << 20, 'a')), nullptr);
 }
 
 TEST(ApiKeyFile, FaultsNameTheLineAndNotTheKey) {
-    for (const auto& [text, line] : std::vector<std::pair<std::string, std::string>>{{"short", "line 1"},
-                                                                                       {"\nalice:short-secret", "line 2"},
-                                                                                       {"a b:0123456789abcdef", "line 1"},
-                                                                                       {":0123456789abcdef", "line 1"},
-                                                                                       {"0123456789 abcdef", "line 1"},
-                                                                                       {"0123456789abcde\xc3\xa9", "line 1"},
-                                                                                       {std::string(600, 'x'), "line 1"},
-                                                                                       {"0123456789abcdef\nbob:0123456789abcdef", "line 2"}}) {
+    for (const auto& [text, line] :
+         std::vector<std::pair<std::string, std::string>>{{"short", "line 1"},
+                                                          {"\nalice:short-secret", "line 2"},
+                                                          {"a b:0123456789abcdef", "line 1"},
+                                                          {":0123456789abcdef", "line 1"},
+                                                          {"0123456789 abcdef", "line 1"},
+                                                          {"0123456789abcde\xc3\xa9", "line 1"},
+                                                          {std::string(600, 'x'), "line 1"},
+                                                          {"0123456789abcdef\nbob:0123456789abcdef", "line 2"}}) {
         const auto keys = ApiKeys::parse(text);
         ASSERT_FALSE(keys.ok()) << text;
         EXPECT_NE(keys.error().message.find(line), std::string::npos) << keys.error().message;
@@ -192,9 +204,11 @@ TEST(Keys, Cases) {
     EXPECT_EQ(ask(with_key(), "Authorization: bearer  0123456789abcdef\r\n").status, 200);
     EXPECT_EQ(ask(with_key(), "x-api-key: fedcba9876543210\r\n").status, 200);
     EXPECT_EQ(ask(with_key(), "x-api-key: fedcba9876543210\r\nAuthorization: Bearer fedcba9876543210\r\n").status, 200);
-    for (const std::string_view wrong : {"", "Authorization: Bearer 0123456789abcdeg\r\n", "Authorization: Bearer 0123456789abcde\r\n", "Authorization: Bearer \r\n", "Authorization: Bearer\r\n",
-                                         "Authorization: Basic 0123456789abcdef\r\n", "Authorization: 0123456789abcdef\r\n", "Authorization: Bearer 0123456789abcdef fedcba9876543210\r\n", "x-api-key: no\r\n",
-                                         "Authorization: Bearer alice:0123456789abcdef\r\n"}) {
+    for (const std::string_view wrong :
+         {"", "Authorization: Bearer 0123456789abcdeg\r\n", "Authorization: Bearer 0123456789abcde\r\n", "Authorization: Bearer \r\n",
+          "Authorization: Bearer\r\n", "Authorization: Basic 0123456789abcdef\r\n", "Authorization: 0123456789abcdef\r\n",
+          "Authorization: Bearer 0123456789abcdef fedcba9876543210\r\n", "x-api-key: no\r\n",
+          "Authorization: Bearer alice:0123456789abcdef\r\n"}) {
         const auto reply = ask(with_key(), wrong);
         EXPECT_EQ(reply.status, 401) << wrong;
         EXPECT_EQ(reply.header("www-authenticate").substr(0, 6), "Bearer");
@@ -221,11 +235,12 @@ TEST(Keys, OpenPaths) {
 TEST(Keys, HandlerLearnsWhichKey) {
     std::vector<std::pair<uint64_t, std::string>> seen;
     const auto run = [&](server::HttpOptions options, std::string_view fields) {
-        http_test::MemoryServer memory(std::move(options), [&](server::HttpRequest request, server::ResponseWriter& writer) -> boost::asio::awaitable<void> {
-            seen.emplace_back(request.key_salt, request.key_name);
-            server::HttpResponse response;
-            co_await writer.respond(std::move(response));
-        });
+        http_test::MemoryServer memory(std::move(options),
+                                       [&](server::HttpRequest request, server::ResponseWriter& writer) -> boost::asio::awaitable<void> {
+                                           seen.emplace_back(request.key_salt, request.key_name);
+                                           server::HttpResponse response;
+                                           co_await writer.respond(std::move(response));
+                                       });
         memory.talk("GET / HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) + "\r\n");
     };
     run(with_key(), "x-api-key: 0123456789abcdef\r\n");
@@ -241,13 +256,15 @@ TEST(Keys, HandlerLearnsWhichKey) {
 
 TEST(BindRule, LoopbackOrKeyOrTold) {
     using server::check_bind;
-    for (const char* loopback : {"127.0.0.1", "127.3.3.3", "::1", "localhost", "::ffff:127.0.0.1"}) EXPECT_TRUE(check_bind(loopback, false, false).ok()) << loopback;
+    for (const char* loopback : {"127.0.0.1", "127.3.3.3", "::1", "localhost", "::ffff:127.0.0.1"})
+        EXPECT_TRUE(check_bind(loopback, false, false).ok()) << loopback;
     for (const char* beyond : {"0.0.0.0", "::", "192.168.1.1", "2001:db8::1", "::ffff:10.0.0.1", "::ffff:0.0.0.0"}) {
         EXPECT_FALSE(check_bind(beyond, false, false).ok()) << beyond;
         EXPECT_TRUE(check_bind(beyond, true, false).ok());
         EXPECT_TRUE(check_bind(beyond, false, true).ok());
     }
-    for (const char* no_address : {"", "example.com", "127.0.0.1:80", "1.2.3", "[::1]", "a\nb"}) EXPECT_FALSE(check_bind(no_address, true, true).ok()) << no_address;
+    for (const char* no_address : {"", "example.com", "127.0.0.1:80", "1.2.3", "[::1]", "a\nb"})
+        EXPECT_FALSE(check_bind(no_address, true, true).ok()) << no_address;
 }
 
 TEST(RequestId, EchoedWhenCleanElseMade) {
@@ -266,7 +283,8 @@ TEST(RequestId, EchoedWhenCleanElseMade) {
 }
 
 TEST(Errors, AnyBytesGiveValidJson) {
-    EXPECT_EQ(server::error_json("a\"b\\c\n\xff", "t", "", ""), "{\"error\":{\"message\":\"a\\\"b\\\\c\\u000a\\u00ff\",\"type\":\"t\",\"param\":null,\"code\":null}}");
+    EXPECT_EQ(server::error_json("a\"b\\c\n\xff", "t", "", ""),
+              "{\"error\":{\"message\":\"a\\\"b\\\\c\\u000a\\u00ff\",\"type\":\"t\",\"param\":null,\"code\":null}}");
     EXPECT_EQ(server::error_json("m", "t", "p", "c"), "{\"error\":{\"message\":\"m\",\"type\":\"t\",\"param\":\"p\",\"code\":\"c\"}}");
     EXPECT_EQ(server::error_type(503), "server_error");
     EXPECT_EQ(server::error_type(429), "invalid_request_error");

@@ -3,22 +3,21 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <future>
 #include <set>
 #include <thread>
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
-#include <gtest/gtest.h>
 
 #include "http_harness.h"
 #include "http_test_handler.h"
@@ -30,7 +29,8 @@
 namespace {
 
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 using Clock = std::chrono::steady_clock;
 using http_test::parse_replies;
 using http_test::statuses;
@@ -42,7 +42,10 @@ class Server {
         options.log = [this](std::string_view) { ++log_lines; };
         http_.emplace(
             io_, std::move(options),
-            [this](server::HttpRequest request, server::ResponseWriter& writer) { return http_test::handle(std::move(request), writer, pieces_); }, base::system_clock());
+            [this](server::HttpRequest request, server::ResponseWriter& writer) {
+                return http_test::handle(std::move(request), writer, pieces_);
+            },
+            base::system_clock());
         pieces_.server = &*http_;
         auto port = http_->start();
         EXPECT_TRUE(port.ok()) << port.error().message;
@@ -64,9 +67,15 @@ class Server {
         guard_.reset();
         thread_.join();  // returns only when no coroutine is left waiting
     }
-    server::HttpStats stats() { return on_loop([this] { return http_->stats(); }); }
-    size_t active() { return on_loop([this] { return http_->active_connections(); }); }
-    http_test::Counts counts() { return on_loop([this] { return pieces_.counts; }); }
+    server::HttpStats stats() {
+        return on_loop([this] { return http_->stats(); });
+    }
+    size_t active() {
+        return on_loop([this] { return http_->active_connections(); });
+    }
+    http_test::Counts counts() {
+        return on_loop([this] { return pieces_.counts; });
+    }
     server::HttpServer& http() { return *http_; }
     // Whether `condition` becomes true within `time`.
     template <typename F>
@@ -219,7 +228,8 @@ TEST(HttpServer, AThousandPipelinedRequestsInOneSend) {
     Server server;
     Client client(server.port());
     std::string requests;
-    for (int i = 0; i < 1'000; ++i) requests += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc";
+    for (int i = 0; i < 1'000; ++i)
+        requests += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc";
     std::thread sender([&] {
         client.send(requests);
         client.shutdown();
@@ -296,7 +306,8 @@ TEST(HttpServer, OutOfDescriptors) {
     const auto cpu_ms = [] {
         rusage usage{};
         ::getrusage(RUSAGE_SELF, &usage);
-        return usage.ru_utime.tv_sec * 1'000 + usage.ru_utime.tv_usec / 1'000 + usage.ru_stime.tv_sec * 1'000 + usage.ru_stime.tv_usec / 1'000;
+        return usage.ru_utime.tv_sec * 1'000 + usage.ru_utime.tv_usec / 1'000 + usage.ru_stime.tv_sec * 1'000 +
+               usage.ru_stime.tv_usec / 1'000;
     };
     const auto cpu_before = cpu_ms();
     for (auto& client : clients) EXPECT_TRUE(client->connect(server.port()));  // the backlog takes them
@@ -321,8 +332,18 @@ TEST(HttpServer, OutOfDescriptors) {
 TEST(HttpServer, ResetInEveryState) {
     Server server;
     const std::string head = "POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
-    const std::vector<std::string> states = {"", "POST /wa", head, head + "01234", head + "0123456789", head + "0123456789" + get("/"), head + "0123456789" + "GET / HT", get("/stream"), get("/flood"),
-                                             "GET / HTTP/1.1\r\n\r\n", get("/"), "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"};
+    const std::vector<std::string> states = {"",
+                                             "POST /wa",
+                                             head,
+                                             head + "01234",
+                                             head + "0123456789",
+                                             head + "0123456789" + get("/"),
+                                             head + "0123456789" + "GET / HT",
+                                             get("/stream"),
+                                             get("/flood"),
+                                             "GET / HTTP/1.1\r\n\r\n",
+                                             get("/"),
+                                             "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"};
     for (int round = 0; round < 3; ++round) {
         for (const std::string& bytes : states) {
             Client client(server.port());
@@ -353,8 +374,10 @@ TEST(HttpServer, AClientThatLeavesAStreamIsNoticedAtOnce) {
         std::string text;
         while (text.find("\"n\":0") == std::string::npos && client.read_more(text)) {}
         const auto start = Clock::now();
-        if (hard) client.reset();
-        else client.shutdown();
+        if (hard)
+            client.reset();
+        else
+            client.shutdown();
         EXPECT_TRUE(Server::within(1s, [&] { return server.counts().streams_cut > before; }));
         EXPECT_LT(Clock::now() - start, 150ms);
     }
@@ -434,12 +457,13 @@ TEST(HttpServer, EndlessExtensionsTrailersAndHeadersTakeNoMemory) {
     std::string trailer_lines, header_lines;
     for (int i = 0; i < 4'000; ++i) trailer_lines += "Trailer: value\r\n";
     const std::string noise(64 * limits::kib, 'x');
-    for (const auto& [start, unit, status] : std::vector<std::tuple<std::string, std::string, std::string>>{{chunked + "1;a=", noise, "400"},
-                                                                                                              {chunked + "5\r\nhello\r\n0\r\n", trailer_lines, "400"},
-                                                                                                              {"GET / HTTP/1.1\r\nHost: localhost\r\n", trailer_lines, "431"},
-                                                                                                              {"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", noise, "431"},
-                                                                                                              {"GET /", noise, "414"},
-                                                                                                              {"", std::string(64 * limits::kib, '\xee'), "400"}}) {
+    for (const auto& [start, unit, status] :
+         std::vector<std::tuple<std::string, std::string, std::string>>{{chunked + "1;a=", noise, "400"},
+                                                                        {chunked + "5\r\nhello\r\n0\r\n", trailer_lines, "400"},
+                                                                        {"GET / HTTP/1.1\r\nHost: localhost\r\n", trailer_lines, "431"},
+                                                                        {"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", noise, "431"},
+                                                                        {"GET /", noise, "414"},
+                                                                        {"", std::string(64 * limits::kib, '\xee'), "400"}}) {
         const size_t before = peak_kib(true);
         Client client(server.port());
         client.send(start);

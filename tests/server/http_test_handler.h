@@ -2,14 +2,13 @@
 // of the product do (streams, long silence, failures).
 #pragma once
 
-#include <chrono>
-#include <stdexcept>
-#include <string>
-
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
 
 #include "server/listener.h"
 #include "server/sse.h"
@@ -22,8 +21,8 @@ using server::HttpResponse;
 using server::ResponseWriter;
 
 struct Counts {
-    int clients_gone = 0;   // callbacks
-    int streams_cut = 0;    // write() said false
+    int clients_gone = 0;  // callbacks
+    int streams_cut = 0;   // write() said false
 };
 
 // Sends `count` events, `gap_ms` apart, until the client leaves.
@@ -90,16 +89,17 @@ inline asio::awaitable<void> handle(HttpRequest request, ResponseWriter& writer,
         co_return;
     } else if (request.path == "/stats") {
         const server::HttpStats& s = pieces.server->stats();
-        response.body = "{\"gone\":" + std::to_string(pieces.counts.clients_gone) + ",\"cut\":" + std::to_string(pieces.counts.streams_cut) +
-                        ",\"active\":" + std::to_string(pieces.server->active_connections()) + ",\"requests\":" + std::to_string(s.requests) +
-                        ",\"refusals\":" + std::to_string(s.refusals) + ",\"stalled\":" + std::to_string(s.writes_stalled) +
-                        ",\"over_cap\":" + std::to_string(s.connections_over_cap) + ",\"accept_failures\":" + std::to_string(s.accept_failures) +
-                        ",\"accepted\":" + std::to_string(s.connections_accepted) + "}";
+        response.body =
+            "{\"gone\":" + std::to_string(pieces.counts.clients_gone) + ",\"cut\":" + std::to_string(pieces.counts.streams_cut) +
+            ",\"active\":" + std::to_string(pieces.server->active_connections()) + ",\"requests\":" + std::to_string(s.requests) +
+            ",\"refusals\":" + std::to_string(s.refusals) + ",\"stalled\":" + std::to_string(s.writes_stalled) +
+            ",\"over_cap\":" + std::to_string(s.connections_over_cap) + ",\"accept_failures\":" + std::to_string(s.accept_failures) +
+            ",\"accepted\":" + std::to_string(s.connections_accepted) + "}";
         co_await writer.respond(std::move(response));
     } else if (request.path == "/show") {
         response.content_type = "text/plain";
-        response.body = request.method + "\n" + request.path + "\n" + request.query + "\n" + request.remote + "\n" + request.request_id + "\n" +
-                        std::to_string(request.key_salt) + "\n" + request.key_name + "\n";
+        response.body = request.method + "\n" + request.path + "\n" + request.query + "\n" + request.remote + "\n" + request.request_id +
+                        "\n" + std::to_string(request.key_salt) + "\n" + request.key_name + "\n";
         for (const auto& [name, value] : request.headers) response.body += name + "=" + value + "\n";
         co_await writer.respond(std::move(response));
     } else {
