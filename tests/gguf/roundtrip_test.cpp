@@ -145,7 +145,8 @@ TEST(Access, SplitModels) {
     EXPECT_EQ(check(-1, -1), "whole");
     EXPECT_EQ(check(1, 0), "whole");
     EXPECT_EQ(check(1, -1), "whole");
-    EXPECT_EQ(check(5, 1), "unsupported: metadata key 'split.count' at byte 69 says that this is part 2 of 5, allowed are models in one file: join the parts first");
+    EXPECT_EQ(check(5, 1),
+              "unsupported: metadata key 'split.count' at byte 69 says that this is part 2 of 5, allowed are models in one file: join the parts first");
     EXPECT_EQ(check(0, 0), "bad: metadata key 'split.count' at byte 69 is 0, allowed are 1 to 65535");
     EXPECT_EQ(check(65'535, 65'535), "bad: metadata key 'split.no' at byte 44 is 65535, allowed are 0 to 65534");
     EXPECT_EQ(check(1, 1), "bad: metadata key 'split.no' at byte 44 is 1, allowed are 0 to 0");
