@@ -118,10 +118,10 @@ test('the key travels as a bearer token, and only if there is one', async () => 
 
 test('the model entry', async () => {
   const entry = (value) => () => new Response(JSON.stringify(value), { status: 200 });
-  fake(entry({ data: [{ id: 'smol', max_model_len: 2048 }] }));
-  assert.deepEqual(await fetchModel(''), { id: 'smol', contextTokens: 2048 });
+  fake(entry({ data: [{ id: 'smol', max_model_len: 2048, default_max_tokens: 512, sampling_defaults: { temperature: 0.8, top_p: 0.95 } }] }));
+  assert.deepEqual(await fetchModel(''), { id: 'smol', contextTokens: 2048, defaults: { temperature: 0.8, topP: 0.95, maxTokens: 512 } });
   fake(entry({ data: [{ id: 'smol', context_length: 512 }] }));
-  assert.deepEqual(await fetchModel(''), { id: 'smol', contextTokens: 512 });
+  assert.deepEqual(await fetchModel(''), { id: 'smol', contextTokens: 512, defaults: { temperature: null, topP: null, maxTokens: null } });
   fake(entry({ data: [] }));
   await assert.rejects(fetchModel(''), (error) => error.kind === 'server');
   fake(() => { throw new TypeError('refused'); });

@@ -26,9 +26,17 @@ export type Part =
   | { kind: 'finish'; reason: string }
   | { kind: 'usage'; usage: Usage };
 
+// What the server does when a request leaves it open; null where it doesn't say.
+export interface Defaults {
+  temperature: number | null;
+  topP: number | null;
+  maxTokens: number | null;
+}
+
 export interface ModelInfo {
   id: string;
   contextTokens: number | null;
+  defaults: Defaults;
 }
 
 // auth: a key is needed or wrong. busy: 429. starting: 503, loading or draining. context: the prompt does not fit.
@@ -97,8 +105,19 @@ export async function fetchModel(key: string): Promise<ModelInfo> {
   if (!response.ok) throw await errorOf(response);
   const entry = (await response.json().catch(() => null))?.data?.[0];
   if (typeof entry?.id !== 'string') throw new ApiError('server', 'The server names no model.');
-  const context = entry.max_model_len ?? entry.context_length;
-  return { id: entry.id, contextTokens: typeof context === 'number' ? context : null };
+  return {
+    id: entry.id,
+    contextTokens: numberOrNull(entry.max_model_len ?? entry.context_length),
+    defaults: {
+      temperature: numberOrNull(entry.sampling_defaults?.temperature),
+      topP: numberOrNull(entry.sampling_defaults?.top_p),
+      maxTokens: numberOrNull(entry.default_max_tokens),
+    },
+  };
+}
+
+function numberOrNull(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
 function count(value: unknown): number {

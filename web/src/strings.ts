@@ -85,7 +85,7 @@ export const strings = {
   topP: 'Top-p',
   topPHint: 'Only the most likely words that reach this share.',
   maxTokens: 'Longest answer, in tokens',
-  serverDefault: 'server default',
+  serverDefault: (value: number | null) => (value === null ? 'server default' : `server default: ${number.format(value)}`),
   reset: 'Use server defaults',
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },

@@ -79,6 +79,7 @@ export function ChatsDialog({ session, onClose }: { session: Session; onClose: (
 export function SettingsDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   useObservable(session);
   const { settings } = session;
+  const defaults = session.model?.defaults ?? { temperature: null, topP: null, maxTokens: null };
   const changed = settings.temperature !== null || settings.topP !== null || settings.maxTokens !== null;
   return (
     <Modal kind="settings" title={strings.settings} onClose={onClose}>
@@ -89,12 +90,12 @@ export function SettingsDialog({ session, onClose }: { session: Session; onClose
         <span class="field-hint">{strings.systemPromptHint}</span>
       </label>
       <Slider name={strings.temperature} hint={strings.temperatureHint} value={settings.temperature} low={0} high={2}
-        step={0.05} unset={1} onChange={(temperature) => session.change({ temperature })} />
+        step={0.05} fallback={defaults.temperature} onChange={(temperature) => session.change({ temperature })} />
       <Slider name={strings.topP} hint={strings.topPHint} value={settings.topP} low={0.05} high={1} step={0.05}
-        unset={1} onChange={(topP) => session.change({ topP })} />
+        fallback={defaults.topP} onChange={(topP) => session.change({ topP })} />
       <label class="field">
         <span class="field-name">{strings.maxTokens}</span>
-        <input type="number" min={1} step={1} inputMode="numeric" placeholder={strings.serverDefault}
+        <input type="number" min={1} step={1} inputMode="numeric" placeholder={strings.serverDefault(defaults.maxTokens)}
           value={settings.maxTokens ?? ''}
           onInput={(event) => {
             const value = Math.floor(event.currentTarget.valueAsNumber);
@@ -125,20 +126,20 @@ export function SettingsDialog({ session, onClose }: { session: Session; onClose
   );
 }
 
-function Slider({ name, hint, value, low, high, step, unset, onChange }: {
+function Slider({ name, hint, value, low, high, step, fallback, onChange }: {
   name: string;
   hint: string;
   value: number | null;
   low: number;
   high: number;
   step: number;
-  unset: number; // where the knob stands while the server decides
+  fallback: number | null; // what the server takes while nothing is set
   onChange: (value: number) => void;
 }) {
   return (
     <label class={value === null ? 'field is-default' : 'field'}>
-      <span class="field-name">{name} <span class="field-value">{value === null ? strings.serverDefault : value.toFixed(2)}</span></span>
-      <input type="range" min={low} max={high} step={step} value={value ?? unset}
+      <span class="field-name">{name} <span class="field-value">{value === null ? strings.serverDefault(fallback) : value.toFixed(2)}</span></span>
+      <input type="range" min={low} max={high} step={step} value={value ?? fallback ?? 1}
         onInput={(event) => onChange(event.currentTarget.valueAsNumber)} />
       <span class="field-hint">{hint}</span>
     </label>
