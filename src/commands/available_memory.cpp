@@ -82,8 +82,9 @@ uint64_t cgroup_available(const std::string& root) {
         while (true) {
             if (path == "/") path.clear();
             const std::string folder = mount + path;
-            left = std::min(left, v2 ? cgroup_left(folder + "/memory.max", folder + "/memory.current", folder + "/memory.stat")
-                                     : cgroup_left(folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes", folder + "/memory.stat"));
+            left = std::min(
+                left, v2 ? cgroup_left(folder + "/memory.max", folder + "/memory.current", folder + "/memory.stat")
+                         : cgroup_left(folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes", folder + "/memory.stat"));
             if (path.empty()) break;
             path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
         }

@@ -7,7 +7,7 @@
 namespace commands {
 
 struct AvailableMemory {
-    uint64_t bytes = 0;           // that may still be taken
+    uint64_t bytes = 0;  // that may still be taken
     bool limited_by_cgroup = false;
 };
 

@@ -11,10 +11,10 @@
 
 #include "base/mapped_file.h"
 #include "base/message.h"
+#include "base/version.h"
 #include "commands/available_memory.h"
 #include "gguf/file.h"
 #include "kernels/cpu/cpu.h"
-#include "base/version.h"
 
 namespace commands {
 namespace {
@@ -28,7 +28,9 @@ constexpr uint64_t spare_bytes = 256 * limits::mib;
 constexpr uint64_t auto_kv_bytes = 2048 * limits::mib;
 constexpr uint64_t auto_contexts = 4;
 
-base::Error bad_option(std::string field, std::string message) { return {base::ErrorCode::invalid_argument, std::move(message), std::move(field)}; }
+base::Error bad_option(std::string field, std::string message) {
+    return {base::ErrorCode::invalid_argument, std::move(message), std::move(field)};
+}
 
 uint64_t blocks_for(uint64_t tokens) { return (tokens + limits::kv_block_tokens - 1) / limits::kv_block_tokens; }
 
@@ -41,12 +43,17 @@ Result<uint64_t> parse_bytes(const std::string& text) {
     bool fits = error == std::errc() && stop != text.data();
     if (fits && stop != end) {
         const std::string_view suffix(stop, static_cast<size_t>(end - stop));
-        if (suffix == "K" || suffix == "k") shift = 10;
-        else if (suffix == "M" || suffix == "m") shift = 20;
-        else if (suffix == "G" || suffix == "g") shift = 30;
-        else fits = false;
+        if (suffix == "K" || suffix == "k")
+            shift = 10;
+        else if (suffix == "M" || suffix == "m")
+            shift = 20;
+        else if (suffix == "G" || suffix == "g")
+            shift = 30;
+        else
+            fits = false;
     }
-    if (!fits || value > (uint64_t{1} << 42) >> shift) return bad_option("kv-budget", "kv-budget must be auto or bytes, with K, M or G, up to 4096G; got " + base::printable(text));
+    if (!fits || value > (uint64_t{1} << 42) >> shift)
+        return bad_option("kv-budget", "kv-budget must be auto or bytes, with K, M or G, up to 4096G; got " + base::printable(text));
     return value << shift;
 }
 
@@ -100,8 +107,10 @@ void load_template(const gguf::File& file, LoadedModel& out) {
         return;
     }
     Result<std::unique_ptr<text::ChatTemplate>> parsed = text::ChatTemplate::parse(std::string(source.value()));
-    if (parsed) out.chat_template = std::move(parsed).value();
-    else out.template_problem = parsed.error().message;
+    if (parsed)
+        out.chat_template = std::move(parsed).value();
+    else
+        out.template_problem = parsed.error().message;
 }
 
 }  // namespace
@@ -111,22 +120,25 @@ uint32_t Fit::full_contexts() const { return context_length ? static_cast<uint32
 std::string bytes_text(uint64_t bytes) {
     char text[32];
     const double value = static_cast<double>(bytes);
-    if (bytes >= 1024 * limits::mib) std::snprintf(text, sizeof text, "%.1f GiB", value / (1024.0 * limits::mib));
-    else if (bytes >= limits::mib) std::snprintf(text, sizeof text, "%.0f MiB", value / limits::mib);
-    else std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
+    if (bytes >= 1024 * limits::mib)
+        std::snprintf(text, sizeof text, "%.1f GiB", value / (1024.0 * limits::mib));
+    else if (bytes >= limits::mib)
+        std::snprintf(text, sizeof text, "%.0f MiB", value / limits::mib);
+    else
+        std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
     return text;
 }
 
-Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes, uint32_t context_length,
-                                  uint32_t sequences) {
+Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes,
+                                  uint32_t context_length, uint32_t sequences) {
     const uint64_t one_context = blocks_for(context_length) * plan.kv_block_bytes;
     const uint64_t taken = plan.fixed_bytes() + spare_bytes;
     const uint64_t left = available_bytes > taken ? available_bytes - taken : 0;
     const auto too_small = [&](std::string_view what, uint64_t bytes) {
         // The longest context that would fit; below one block none would.
         const uint64_t tokens = bytes / plan.kv_block_bytes * limits::kv_block_tokens;
-        std::string message = base::cat("the KV of one context of ", context_length, " tokens takes ", bytes_text(one_context), " (", one_context, " bytes), ", what, " ",
-                                        bytes_text(bytes), " (", bytes, " bytes)");
+        std::string message = base::cat("the KV of one context of ", context_length, " tokens takes ", bytes_text(one_context), " (",
+                                        one_context, " bytes), ", what, " ", bytes_text(bytes), " (", bytes, " bytes)");
         message += tokens > 0 ? base::cat("; --context ", tokens, " would fit") : "; not even one block of 64 tokens fits";
         return bad_option("context", std::move(message));
     };
@@ -143,8 +155,9 @@ Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::Mem
         bytes = given.value();
         if (bytes < one_context) return too_small("the KV budget is", bytes);
         if (bytes > left)
-            return bad_option("kv-budget", base::cat("a KV budget of ", bytes_text(bytes), " does not fit: beside weights and working memory of ",
-                                                     bytes_text(plan.fixed_bytes()), " there is ", bytes_text(left)));
+            return bad_option("kv-budget",
+                              base::cat("a KV budget of ", bytes_text(bytes), " does not fit: beside weights and working memory of ",
+                                        bytes_text(plan.fixed_bytes()), " there is ", bytes_text(left)));
     }
     return static_cast<uint32_t>(std::min<uint64_t>(bytes / plan.kv_block_bytes, UINT32_MAX));
 }
@@ -153,33 +166,42 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
                                                 const LoadHooks& hooks) {
     auto out = std::make_unique<LoadedModel>();
     model::ModelOptions model_options;
-    if (options.kv_type == "f16") model_options.kv_type = kernels::KvType::f16;
-    else if (options.kv_type == "f32") model_options.kv_type = kernels::KvType::f32;
-    else return bad_option("kv-type", "kv-type must be f16 or f32, got " + base::printable(options.kv_type));
+    if (options.kv_type == "f16")
+        model_options.kv_type = kernels::KvType::f16;
+    else if (options.kv_type == "f32")
+        model_options.kv_type = kernels::KvType::f32;
+    else
+        return bad_option("kv-type", "kv-type must be f16 or f32, got " + base::printable(options.kv_type));
 
     Result<std::unique_ptr<base::FileView>> view = base::system_files().open_mapped(options.model_path);
     if (!view) return view.take_error();
     Result<gguf::File> parsed = gguf::File::parse(view.value()->bytes(), options.model_path);
     if (!parsed) return parsed.take_error();
     const gguf::File& file = parsed.value();
+    if (Result<void> whole = gguf::check_not_split(file); !whole) return whole.take_error();
 
     Result<model::Config> config = model::read_config(file);
     if (!config) return config.take_error();
     const uint32_t context = options.context ? options.context : config.value().context_length;
     if (context > config.value().context_length)
-        return bad_option("context", base::cat("context ", context, " is longer than the model's ", config.value().context_length, " tokens"));
+        return bad_option("context",
+                          base::cat("context ", context, " is longer than the model's ", config.value().context_length, " tokens"));
     model_options.context_length = context;
 
     Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::from_gguf(file);
     if (!tokenizer) return tokenizer.take_error();
     out->tokenizer = std::move(tokenizer).value();
     if (out->tokenizer->n_vocab() > config.value().n_vocab)
-        return base::Error{base::ErrorCode::bad_file, base::cat(options.model_path, ": the vocabulary has ", out->tokenizer->n_vocab(), " tokens, the embeddings only ", config.value().n_vocab), ""};
+        return base::Error{base::ErrorCode::bad_file,
+                           base::cat(options.model_path, ": the vocabulary has ", out->tokenizer->n_vocab(),
+                                     " tokens, the embeddings only ", config.value().n_vocab),
+                           ""};
     load_template(file, *out);
 
     Result<std::unique_ptr<kernels::Backend>> backend = kernels::cpu::create({options.threads, options.isa, options.activation_bits});
     if (!backend) return backend.take_error();
-    out->hardware = base::cat(cpu_name(), ", ", backend.value()->name(), ", ", backend.value()->threads_count(), backend.value()->threads_count() == 1 ? " thread" : " threads");
+    out->hardware = base::cat(cpu_name(), ", ", backend.value()->name(), ", ", backend.value()->threads_count(),
+                              backend.value()->threads_count() == 1 ? " thread" : " threads");
 
     const uint32_t sequences = std::clamp<uint32_t>(options.max_sequences, 1, limits::sequences_running);
     model_options.logit_rows_max = sequences;
@@ -208,9 +230,11 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     server::ServedModel& served = out->served;
     served.id = options.alias.empty() ? file_stem(options.model_path) : options.alias;
     for (const gguf::TensorInfo& tensor : file.tensors()) served.n_params += tensor.n_elements();
-    if (Result<std::string_view> architecture = file.get_string("general.architecture"); architecture) served.architecture = architecture.value();
+    if (Result<std::string_view> architecture = file.get_string("general.architecture"); architecture)
+        served.architecture = architecture.value();
     served.size_bytes = file.size_bytes();
-    served.fingerprint = fingerprint_of({std::string(::version), std::to_string(served.size_bytes), std::to_string(served.n_params), backend_name, options.kv_type});
+    served.fingerprint = fingerprint_of(
+        {std::string(::version), std::to_string(served.size_bytes), std::to_string(served.n_params), backend_name, options.kv_type});
     served.created_unix_s = clock.wall_unix_s();
     served.n_vocab = out->tokenizer->n_vocab();
     served.context_trained = config.value().context_length;

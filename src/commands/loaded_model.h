@@ -21,11 +21,11 @@ namespace commands {
 struct Fit {
     uint64_t weights_bytes = 0, work_bytes = 0;  // repacked weights; activations, logits and the backend's scratch
     uint64_t kv_bytes = 0, kv_token_bytes = 0;
-    uint64_t available_bytes = 0;                // before loading
+    uint64_t available_bytes = 0;  // before loading
     uint32_t kv_blocks = 0;
-    uint32_t context_length = 0;                 // tokens of one sequence
+    uint32_t context_length = 0;  // tokens of one sequence
     uint64_t kv_tokens() const { return uint64_t{kv_blocks} * limits::kv_block_tokens; }
-    uint32_t full_contexts() const;              // that the KV holds at once
+    uint32_t full_contexts() const;  // that the KV holds at once
 };
 
 struct LoadedModel {
@@ -34,10 +34,10 @@ struct LoadedModel {
     std::unique_ptr<text::ChatTemplate> chat_template;  // null: the file has none, or template_problem says why
     std::string template_problem;
     std::unique_ptr<model::Model> model;
-    std::unique_ptr<engine::Engine> engine;             // no thread yet
+    std::unique_ptr<engine::Engine> engine;  // no thread yet
     server::ServedModel served;
     Fit fit;
-    std::string hardware;                               // "AMD EPYC 9B14, avx512, 2 threads"
+    std::string hardware;  // "AMD EPYC 9B14, avx512, 2 threads"
 };
 
 // Where a caller may look in: the plan is made and nothing is allocated yet; then bytes done of the total.

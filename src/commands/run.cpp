@@ -159,10 +159,11 @@ int converse(Chat& chat, const RunOptions& options, const std::string& greeting)
         interrupted = false;
         auto answer = chat.turn(message, [](std::string_view text) { print_text(text, true); }, interrupted);
         std::printf("\n");
-        if (!answer)
-            std::printf("%s%s\n", answer.error().message.c_str(), answer.error().code == base::ErrorCode::context_length_exceeded ? " (/clear starts anew)" : "");
-        else if (!options.no_stats)
-            std::printf("%s\n", dim(STDOUT_FILENO, stats_line(answer.value())).c_str());
+        if (!answer) {
+            const bool full = answer.error().code == base::ErrorCode::context_length_exceeded;
+            std::printf("%s%s\n", answer.error().message.c_str(), full ? " (/clear starts anew)" : "");
+        }
+        else if (!options.no_stats) std::printf("%s\n", dim(STDOUT_FILENO, stats_line(answer.value())).c_str());
     }
 }
 
@@ -192,9 +193,10 @@ int run_command(const ServeOptions& load, const RunOptions& options) {
     bar.finish();
     if (!loaded) return refuse(loaded.error());
     LoadedModel& model = *loaded.value();
-    if (!options.raw && !model.chat_template)
-        return refuse({base::ErrorCode::unsupported,
-                       (model.template_problem.empty() ? "the model file has no chat template" : model.template_problem) + "; --raw gives the prompt as it is", {}});
+    if (!options.raw && !model.chat_template) {
+        const std::string problem = model.template_problem.empty() ? "the model file has no chat template" : model.template_problem;
+        return refuse({base::ErrorCode::unsupported, problem + "; --raw gives the prompt as it is", {}});
+    }
 
     catch_interrupts();
     Chat chat(*model.engine, *model.tokenizer, model.chat_template.get(), clock, options, model.fit.context_length, load.default_max_tokens);

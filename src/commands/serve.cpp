@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,20 +17,15 @@
 #include <optional>
 #include <thread>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "base/log.h"
 #include "base/message.h"
+#include "base/version.h"
 #include "commands/loaded_model.h"
 #include "commands/sd_notify.h"
 #include "commands/terminal.h"
 #include "engine/engine_thread.h"
 #include "server/listener.h"
 #include "server/routes.h"
-#include "base/version.h"
 
 namespace commands {
 namespace {
@@ -115,7 +114,8 @@ class Serve {
         std::FILE* file = std::fopen(temporary.c_str(), "we");
         const bool written = file && std::fprintf(file, "%u\n", unsigned{port_}) > 0;
         if (file && std::fclose(file) == 0 && written && std::rename(temporary.c_str(), options_.port_file.c_str()) == 0) return true;
-        std::fprintf(stderr, "hearth: cannot write the port to %s: %s\n", base::printable(options_.port_file).c_str(), std::strerror(errno));
+        std::fprintf(stderr, "hearth: cannot write the port to %s: %s\n", base::printable(options_.port_file).c_str(),
+                     std::strerror(errno));
         return false;
     }
 
@@ -158,9 +158,10 @@ class Serve {
         if (options_.quiet) return;
         std::printf("hearth %s\n", std::string(::version).c_str());
         std::printf("cpu    %s\n", hardware.c_str());
-        std::printf("fit    weights %s + work %s + KV %s (%llu tokens, %u contexts of %u) of %s available\n", bytes_text(fit.weights_bytes).c_str(),
-                    bytes_text(fit.work_bytes).c_str(), bytes_text(fit.kv_bytes).c_str(), static_cast<unsigned long long>(fit.kv_tokens()),
-                    fit.full_contexts(), fit.context_length, bytes_text(fit.available_bytes).c_str());
+        std::printf("fit    weights %s + work %s + KV %s (%llu tokens, %u contexts of %u) of %s available\n",
+                    bytes_text(fit.weights_bytes).c_str(), bytes_text(fit.work_bytes).c_str(), bytes_text(fit.kv_bytes).c_str(),
+                    static_cast<unsigned long long>(fit.kv_tokens()), fit.full_contexts(), fit.context_length,
+                    bytes_text(fit.available_bytes).c_str());
         std::fflush(stdout);
     }
 
@@ -168,7 +169,9 @@ class Serve {
         if (options_.quiet) return;
         const bool v6 = options_.host.find(':') != std::string::npos;
         const std::string url = base::cat("http://", v6 ? "[" : "", options_.host, v6 ? "]" : "", ":", port_);
-        std::string key = keys_count_ > 0 ? base::cat("one of ", keys_count_, " keys asked for") : options_.insecure ? "no key asked for" : "no key asked for (loopback only)";
+        std::string key = keys_count_ > 0     ? base::cat("one of ", keys_count_, " keys asked for")
+                          : options_.insecure ? "no key asked for"
+                                              : "no key asked for (loopback only)";
         std::printf("model  %s\n", loaded_->served.id.c_str());
         std::printf("chat   %s/\n", url.c_str());
         std::printf("api    %s/v1   %s\n", url.c_str(), key.c_str());
@@ -211,8 +214,8 @@ class Serve {
     // For the supervisor to start anew; a hung thread can't be joined.
     [[noreturn]] void die_stuck() {
         const engine::EngineStats s = loaded_->engine->stats();
-        base::log_error(base::cat("the engine has hung for 30 s: ", s.running, " running, ", s.waiting, " waiting, ", s.kv_blocks_pinned, " of ", s.kv_blocks_total,
-                                  " blocks pinned, ", s.steps, " steps done; ending with code 70"));
+        base::log_error(base::cat("the engine has hung for 30 s: ", s.running, " running, ", s.waiting, " waiting, ", s.kv_blocks_pinned,
+                                  " of ", s.kv_blocks_total, " blocks pinned, ", s.steps, " steps done; ending with code 70"));
         std::_Exit(exit_stuck);
     }
 
@@ -230,7 +233,8 @@ class Serve {
         const uint32_t in_progress = routes_->generations_count();
         notify_.send("STOPPING=1\nSTATUS=finishing what was begun");
         if (!options_.quiet || in_progress > 0)
-            base::log_info(base::cat("ending: ", in_progress, in_progress == 1 ? " answer" : " answers", " in progress, up to ", options_.drain_s, " s; a second signal ends at once"));
+            base::log_info(base::cat("ending: ", in_progress, in_progress == 1 ? " answer" : " answers", " in progress, up to ",
+                                     options_.drain_s, " s; a second signal ends at once"));
         drain_end_ns_ = clock_.now_ns() + int64_t{options_.drain_s} * 1'000'000'000;
         check_drained(clock_.now_ns());
     }
@@ -249,7 +253,8 @@ class Serve {
         } else if (now >= drain_end_ns_) {
             if (!cut_) {
                 cut_ = true;
-                base::log_warning(base::cat("cutting ", routes_->generations_count(), " answers that did not finish in ", options_.drain_s, " s"));
+                base::log_warning(
+                    base::cat("cutting ", routes_->generations_count(), " answers that did not finish in ", options_.drain_s, " s"));
                 streams_->abort_all({base::ErrorCode::unavailable, "the server is shutting down", ""});
                 close_end_ns_ = now + std::chrono::nanoseconds(cut_grace).count();
             } else if (now >= close_end_ns_) {
