@@ -130,6 +130,7 @@ GateState ChunkGate::feed(std::string_view bytes, size_t& used) {
         }
         if (!step(static_cast<unsigned char>(bytes[used]))) return GateState::refused;
         ++used;
+        pending_bytes_ = where_ == Where::data || done_ ? 0 : pending_bytes_ + 1;
     }
     return done_ ? GateState::complete : GateState::more;
 }

@@ -277,10 +277,11 @@ asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& pa
         if (!sent) co_return false;
     }
     ChunkGate chunks(shared_->options.limits.body_bytes);
-    size_t passed_bytes = 0;  // at the front of the buffer: through the gate, not yet taken by Beast (part of a line)
+    size_t passed_bytes = 0;  // at the front of the buffer: through the gate, not yet given to Beast
     std::optional<Refusal> fault;
     while (!fault) {
         GateState state = GateState::more;
+        size_t ready_bytes = buffer_.size();
         if (head.chunked) {
             size_t used = 0;
             state = chunks.feed(buffered().substr(passed_bytes), used);
@@ -289,22 +290,20 @@ asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& pa
                 fault = chunks.refusal();
                 break;
             }
-        } else {
-            passed_bytes = buffer_.size();
+            ready_bytes = passed_bytes - chunks.pending_bytes();
         }
-        if (passed_bytes > 0) {
+        if (ready_bytes > 0) {
             error_code error;
-            const size_t taken = parser.put(asio::buffer(buffered().data(), passed_bytes), error);
+            const size_t taken = parser.put(asio::buffer(buffered().data(), ready_bytes), error);
             consume(taken);
-            passed_bytes -= taken;
-            if (error && error != boost::beast::http::error::need_more) {
-                const bool too_large = error == boost::beast::http::error::body_limit;
-                fault = Refusal{too_large ? 413u : 400u, "malformed request body (" + error.message() + ")",
-                                too_large ? "body_too_large" : "malformed_request"};
+            // What the gate found whole, Beast takes whole; after a body of known length the next request may follow.
+            if ((error && error != boost::beast::http::error::need_more) || (head.chunked && taken != ready_bytes)) {
+                fault = Refusal{400, "malformed request body (" + error.message() + ")", "malformed_request"};
                 break;
             }
+            passed_bytes -= head.chunked ? taken : 0;
         }
-        if (parser.is_done() && (!head.chunked || (state == GateState::complete && passed_bytes == 0))) co_return true;
+        if (parser.is_done() && (!head.chunked || state == GateState::complete)) co_return true;
         if (parser.is_done() || state == GateState::complete) {
             fault = Refusal{400, "request is ambiguous: two readings of its body differ", "malformed_request"};
             break;

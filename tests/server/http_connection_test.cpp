@@ -47,6 +47,30 @@ TEST(HttpConnection, AThousandPipelinedRequestsInOneSegment) {
     }
 }
 
+// In Beast 1.81 an assertion fails when the last chunk comes first and in pieces; every cut of every kind of body.
+TEST(HttpConnection, ChunkedBodiesInAnyTwoPieces) {
+    const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (const std::string& body :
+         {std::string("0\r\n\r\n"), std::string("000\r\n\r\n"), std::string("0;e=\"v\"\r\n\r\n"), std::string("0\r\nT: v\r\nU: w\r\n\r\n"),
+          std::string("1\r\nx\r\n0\r\n\r\n"), std::string("1;e\r\nx\r\n002\r\nyz\r\n0\r\nT:\r\n\r\n")}) {
+        const std::string bytes = head + body + get;
+        for (size_t cut = head.size() - 2; cut < bytes.size(); ++cut) {
+            MemoryServer memory;
+            auto client = memory.connect();
+            client->write_some(asio::buffer(bytes.data(), cut));
+            memory.poll();
+            client->write_some(asio::buffer(bytes.data() + cut, 1));
+            memory.poll();
+            if (cut + 1 < bytes.size()) client->write_some(asio::buffer(bytes.data() + cut + 1, bytes.size() - cut - 1));
+            memory.poll();
+            const std::string text(client->str().data(), client->str().size());
+            EXPECT_EQ(statuses(parse_replies(text)), "200 200") << body << " cut at " << cut - head.size();
+            client->close();
+            memory.run();
+        }
+    }
+}
+
 TEST(HttpConnection, ByteByByte) {
     MemoryServer memory;
     auto client = memory.connect();
@@ -396,7 +420,8 @@ TEST(HttpConnection, TheLoopEndsInTheMiddle) {
         std::unique_ptr<http_test::MemoryStream> client;
         std::weak_ptr<server::HttpShared> shared;
         {
-            MemoryServer memory({}, [&](HttpRequest request, ResponseWriter& writer) { return waiting.handle(std::move(request), writer); });
+            MemoryServer memory({},
+                                [&](HttpRequest request, ResponseWriter& writer) { return waiting.handle(std::move(request), writer); });
             shared = memory.shared;
             client = memory.connect();
             client->write_some(asio::buffer(bytes));
