@@ -1,0 +1,15 @@
+// Python's two ways to format: 'a %s' % b and 'a {}'.format(b).
+#pragma once
+
+#include "text/jinja/interpreter.h"
+
+namespace text::jinja {
+
+// `args`: a tuple of values, a dict for %(name)s, or one value.
+Value format_percent(Interpreter& in, const Str& format, const Value& args);
+Value format_braces(Interpreter& in, const Str& format, Args& args);
+
+// A number with a type letter (d b o x X c e E f F g G n %), padded; `spec` as in format(value, spec).
+void format_value(Interpreter& in, Builder& out, const Value& value, std::string_view spec);
+
+}  // namespace text::jinja
