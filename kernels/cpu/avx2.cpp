@@ -47,57 +47,66 @@ INLINE void integer_half(const MatmulArgs& a, const std::byte* panel, uint32_t h
     const __m256i nibble = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);
     UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) acc[c] = _mm256_setzero_ps();
     const int8_t* x = a.x.codes;
-    for (uint32_t b = 0; b < a.n_blocks; ++b, x += COLUMNS * block_k) {
+    for (uint32_t b = 0; b < a.n_blocks; ++b) {
         const std::byte* codes = panel + size_t{b} * form.codes_block_bytes() + half * 32;
         const std::byte* meta = panel + a.meta_offset + size_t{b} * form.meta_block_bytes();
         __m256i sums[subs][COLUMNS];
-        if constexpr (form.code_bits == 4) {
-            __m256i sixteen[subs][COLUMNS];
-            UNROLL for (uint32_t g = 0; g < 4; ++g) {
-                const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + g * 64));
-                const __m256i low = _mm256_and_si256(both, nibble), high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
-                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                    const __m256i first = _mm256_maddubs_epi16(low, broadcast4(x + c * block_k + g * 4));
-                    const __m256i second = _mm256_maddubs_epi16(high, broadcast4(x + c * block_k + 16 + g * 4));
-                    if constexpr (subs == 1) {
-                        const __m256i pair = _mm256_add_epi16(first, second);
-                        sixteen[0][c] = g == 0 ? pair : _mm256_add_epi16(sixteen[0][c], pair);
-                    } else {
-                        sixteen[0][c] = g == 0 ? first : _mm256_add_epi16(sixteen[0][c], first);
-                        sixteen[1][c] = g == 0 ? second : _mm256_add_epi16(sixteen[1][c], second);
+        UNROLL for (uint32_t s = 0; s < subs; ++s)
+            UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) sums[s][c] = _mm256_setzero_si256();
+        // The high level, then, 8 bits further down, the low one: sums = 256 * (w . hi) + w . lo.
+        for (uint32_t level = 0; level < a.x.levels; ++level, x += COLUMNS * block_k) {
+            __m256i part_sums[subs][COLUMNS];
+            if constexpr (form.code_bits == 4) {
+                __m256i sixteen[subs][COLUMNS];
+                UNROLL for (uint32_t g = 0; g < 4; ++g) {
+                    const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + g * 64));
+                    const __m256i low = _mm256_and_si256(both, nibble), high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                        const __m256i first = _mm256_maddubs_epi16(low, broadcast4(x + c * block_k + g * 4));
+                        const __m256i second = _mm256_maddubs_epi16(high, broadcast4(x + c * block_k + 16 + g * 4));
+                        if constexpr (subs == 1) {
+                            const __m256i pair = _mm256_add_epi16(first, second);
+                            sixteen[0][c] = g == 0 ? pair : _mm256_add_epi16(sixteen[0][c], pair);
+                        } else {
+                            sixteen[0][c] = g == 0 ? first : _mm256_add_epi16(sixteen[0][c], first);
+                            sixteen[1][c] = g == 0 ? second : _mm256_add_epi16(sixteen[1][c], second);
+                        }
+                    }
+                }
+                UNROLL for (uint32_t s = 0; s < subs; ++s)
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) part_sums[s][c] = _mm256_madd_epi16(sixteen[s][c], ones);
+            } else if constexpr (form.has_offset) {
+                UNROLL for (uint32_t part = 0; part < 2; ++part) {
+                    __m256i sixteen[COLUMNS];
+                    UNROLL for (uint32_t g = 0; g < 4; ++g) {
+                        const __m256i eight = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + (part * 4 + g) * 64));
+                        UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                            const __m256i products = _mm256_maddubs_epi16(eight, broadcast4(x + c * block_k + (part * 4 + g) * 4));
+                            sixteen[c] = g == 0 ? products : _mm256_add_epi16(sixteen[c], products);
+                        }
+                    }
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                        const __m256i wide = _mm256_madd_epi16(sixteen[c], ones);
+                        if (subs == 2 || part == 0) part_sums[part * (subs - 1)][c] = wide;
+                        else part_sums[0][c] = _mm256_add_epi32(part_sums[0][c], wide);
+                    }
+                }
+            } else {
+                const __m256i flip = _mm256_set1_epi8(-128);
+                UNROLL for (uint32_t g = 0; g < 8; ++g) {
+                    const __m256i w = _mm256_xor_si256(_mm256_load_si256(reinterpret_cast<const __m256i*>(codes + g * 64)), flip);
+                    const __m256i magnitude = _mm256_abs_epi8(w);
+                    constexpr uint32_t groups = 8 / subs;
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                        const __m256i four = _mm256_sign_epi8(broadcast4(x + c * block_k + g * 4), w);
+                        const __m256i wide = _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, four), ones);
+                        part_sums[g / groups][c] = g % groups == 0 ? wide : _mm256_add_epi32(part_sums[g / groups][c], wide);
                     }
                 }
             }
             UNROLL for (uint32_t s = 0; s < subs; ++s)
-                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) sums[s][c] = _mm256_madd_epi16(sixteen[s][c], ones);
-        } else if constexpr (form.has_offset) {
-            UNROLL for (uint32_t part = 0; part < 2; ++part) {
-                __m256i sixteen[COLUMNS];
-                UNROLL for (uint32_t g = 0; g < 4; ++g) {
-                    const __m256i eight = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + (part * 4 + g) * 64));
-                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                        const __m256i products = _mm256_maddubs_epi16(eight, broadcast4(x + c * block_k + (part * 4 + g) * 4));
-                        sixteen[c] = g == 0 ? products : _mm256_add_epi16(sixteen[c], products);
-                    }
-                }
-                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                    const __m256i wide = _mm256_madd_epi16(sixteen[c], ones);
-                    if (subs == 2 || part == 0) sums[part * (subs - 1)][c] = wide;
-                    else sums[0][c] = _mm256_add_epi32(sums[0][c], wide);
-                }
-            }
-        } else {
-            const __m256i flip = _mm256_set1_epi8(-128);
-            UNROLL for (uint32_t g = 0; g < 8; ++g) {
-                const __m256i w = _mm256_xor_si256(_mm256_load_si256(reinterpret_cast<const __m256i*>(codes + g * 64)), flip);
-                const __m256i magnitude = _mm256_abs_epi8(w);
-                constexpr uint32_t groups = 8 / subs;
-                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                    const __m256i four = _mm256_sign_epi8(broadcast4(x + c * block_k + g * 4), w);
-                    const __m256i wide = _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, four), ones);
-                    sums[g / groups][c] = g % groups == 0 ? wide : _mm256_add_epi32(sums[g / groups][c], wide);
-                }
-            }
+                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c)
+                    sums[s][c] = _mm256_add_epi32(_mm256_slli_epi32(sums[s][c], 8), part_sums[s][c]);
         }
         UNROLL for (uint32_t s = 0; s < subs; ++s) {
             const __m256 scale = load_meta<form>(meta, s * meta_vectors, half);

@@ -50,43 +50,54 @@ void integer_tile(const MatmulArgs& a, uint32_t first_panel) {
     const __m512i nibble = _mm512_set1_epi8(15);
 
     const int8_t* x = a.x.codes;
-    for (uint32_t b = 0; b < a.n_blocks; ++b, x += COLUMNS * block_k) {
+    for (uint32_t b = 0; b < a.n_blocks; ++b) {
         const size_t codes_at = size_t{b} * form.codes_block_bytes(), meta_at = a.meta_offset + size_t{b} * form.meta_block_bytes();
         __m512i sums[subs][PANELS][COLUMNS];
         UNROLL for (uint32_t s = 0; s < subs; ++s)
-            UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                __m512i start = _mm512_setzero_si512();
-                if constexpr (!form.has_offset) {
-                    start = _mm512_set1_epi32(a.x.minus_8_sum[(size_t{b} * subs + s) * COLUMNS + c]);
-                    if constexpr (form.code_bits == 8) start = _mm512_slli_epi32(start, 4);
-                }
-                UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[s][p][c] = start;
-            }
-        if constexpr (form.code_bits == 4) {
-            UNROLL for (uint32_t g = 0; g < 4; ++g) {
-                __m512i low[PANELS], high[PANELS];
-                UNROLL for (uint32_t p = 0; p < PANELS; ++p) {
-                    const __m512i both = _mm512_load_si512(panels[p] + codes_at + g * 64);
-                    low[p] = _mm512_and_si512(both, nibble);
-                    high[p] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
-                }
-                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                    const __m512i x_low = broadcast4(x + c * block_k + g * 4), x_high = broadcast4(x + c * block_k + 16 + g * 4);
+            UNROLL for (uint32_t p = 0; p < PANELS; ++p)
+                UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) sums[s][p][c] = _mm512_setzero_si512();
+        // The high level, then, 8 bits further down, the low one: sums = 256 * (w . hi) + w . lo.
+        for (uint32_t level = a.x.levels;;) {
+            if constexpr (form.code_bits == 4) {
+                UNROLL for (uint32_t g = 0; g < 4; ++g) {
+                    __m512i low[PANELS], high[PANELS];
                     UNROLL for (uint32_t p = 0; p < PANELS; ++p) {
-                        sums[0][p][c] = _mm512_dpbusd_epi32(sums[0][p][c], low[p], x_low);
-                        sums[subs - 1][p][c] = _mm512_dpbusd_epi32(sums[subs - 1][p][c], high[p], x_high);
+                        const __m512i both = _mm512_load_si512(panels[p] + codes_at + g * 64);
+                        low[p] = _mm512_and_si512(both, nibble);
+                        high[p] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
+                    }
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                        const __m512i x_low = broadcast4(x + c * block_k + g * 4), x_high = broadcast4(x + c * block_k + 16 + g * 4);
+                        UNROLL for (uint32_t p = 0; p < PANELS; ++p) {
+                            sums[0][p][c] = _mm512_dpbusd_epi32(sums[0][p][c], low[p], x_low);
+                            sums[subs - 1][p][c] = _mm512_dpbusd_epi32(sums[subs - 1][p][c], high[p], x_high);
+                        }
+                    }
+                }
+            } else {
+                UNROLL for (uint32_t g = 0; g < 8; ++g) {
+                    __m512i codes[PANELS];
+                    UNROLL for (uint32_t p = 0; p < PANELS; ++p) codes[p] = _mm512_load_si512(panels[p] + codes_at + g * 64);
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                        const __m512i four = broadcast4(x + c * block_k + g * 4);
+                        UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[g / groups][p][c] = _mm512_dpbusd_epi32(sums[g / groups][p][c], codes[p], four);
                     }
                 }
             }
-        } else {
-            UNROLL for (uint32_t g = 0; g < 8; ++g) {
-                __m512i codes[PANELS];
-                UNROLL for (uint32_t p = 0; p < PANELS; ++p) codes[p] = _mm512_load_si512(panels[p] + codes_at + g * 64);
+            x += COLUMNS * block_k;
+            if (--level == 0) break;
+            UNROLL for (uint32_t s = 0; s < subs; ++s)
+                UNROLL for (uint32_t p = 0; p < PANELS; ++p)
+                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) sums[s][p][c] = _mm512_slli_epi32(sums[s][p][c], 8);
+        }
+        if constexpr (!form.has_offset) {
+            // Codes are stored + 8 or + 128.
+            UNROLL for (uint32_t s = 0; s < subs; ++s)
                 UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                    const __m512i four = broadcast4(x + c * block_k + g * 4);
-                    UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[g / groups][p][c] = _mm512_dpbusd_epi32(sums[g / groups][p][c], codes[p], four);
+                    __m512i bias = _mm512_set1_epi32(a.x.minus_8_sum[(size_t{b} * subs + s) * COLUMNS + c]);
+                    if constexpr (form.code_bits == 8) bias = _mm512_slli_epi32(bias, 4);
+                    UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[s][p][c] = _mm512_add_epi32(sums[s][p][c], bias);
                 }
-            }
         }
         UNROLL for (uint32_t s = 0; s < subs; ++s)
             UNROLL for (uint32_t p = 0; p < PANELS; ++p) {

@@ -27,7 +27,7 @@ base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options) {
 }
 
 CpuBackend::CpuBackend(std::string_view isa, const KernelTable& table, const CpuOptions& options, uint32_t threads)
-    : name_("cpu/" + std::string(isa)), table_(table), two_levels_(options.activation_bits == 16), pool_(threads) {
+    : name_("cpu/" + std::string(isa)), table_(table), levels_(options.activation_bits / 8), pool_(threads) {
     CHECK_LE(table_.tile_columns, max_tile_columns);
 }
 
@@ -62,19 +62,7 @@ size_t CpuBackend::thread_scratch_floats(const StepShape& shape) {
 
 size_t CpuBackend::activation_bytes(const StepShape& shape) const {
     const size_t elements = size_t{shape.rows_max} * shape.cols_max, blocks = size_t{shape.rows_max} * ((shape.cols_max + block_k - 1) / block_k);
-    const size_t level = Arena::rounded(elements) + 3 * Arena::rounded(blocks * 4) + 2 * Arena::rounded(blocks * 8);
-    return (two_levels_ ? 2 : 1) * level + Arena::rounded(elements * sizeof(float));
-}
-
-CodeArrays CpuBackend::take_codes(size_t elements, size_t blocks) {
-    CodeArrays a;
-    a.codes = reinterpret_cast<int8_t*>(scratch_arena_.take(elements));
-    a.scale = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
-    a.scaled_sum = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
-    a.minus_8_sum = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 4));
-    a.scaled_sum_halves = reinterpret_cast<float*>(scratch_arena_.take(blocks * 8));
-    a.minus_8_sum_halves = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 8));
-    return a;
+    return Arena::rounded(elements * levels_) + 3 * Arena::rounded(blocks * 4) + 2 * Arena::rounded(blocks * 8) + Arena::rounded(elements * sizeof(float));
 }
 
 uint64_t CpuBackend::scratch_bytes(const StepShape& shape) const {
@@ -104,8 +92,12 @@ base::Result<void> CpuBackend::reserve(uint64_t weight_bytes, uint64_t tensor_by
         if (base::Result<void> result = part.arena.reserve(part.bytes, part.what); !result) return result;
 
     const size_t elements = size_t{step.rows_max} * step.cols_max, blocks = size_t{step.rows_max} * ((step.cols_max + block_k - 1) / block_k);
-    coarse_ = take_codes(elements, blocks);
-    if (two_levels_) fine_ = take_codes(elements, blocks);
+    codes_.codes = reinterpret_cast<int8_t*>(scratch_arena_.take(elements * levels_));
+    codes_.scale = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
+    codes_.scaled_sum = reinterpret_cast<float*>(scratch_arena_.take(blocks * 4));
+    codes_.minus_8_sum = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 4));
+    codes_.scaled_sum_halves = reinterpret_cast<float*>(scratch_arena_.take(blocks * 8));
+    codes_.minus_8_sum_halves = reinterpret_cast<int32_t*>(scratch_arena_.take(blocks * 8));
     values_ = reinterpret_cast<float*>(scratch_arena_.take(elements * sizeof(float)));
     thread_scratch_ = reinterpret_cast<float*>(scratch_arena_.take(pool_.threads() * thread_scratch_floats(step) * sizeof(float)));
     positions_.resize(step.rows_max);

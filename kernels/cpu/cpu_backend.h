@@ -68,14 +68,13 @@ class CpuBackend final : public Backend {
     struct AttentionUnit { uint32_t first_row, n_rows, first_position; const uint32_t* block_table; };
 
     size_t activation_bytes(const StepShape& shape) const;
-    CodeArrays take_codes(size_t elements, size_t blocks);
     static size_t thread_scratch_floats(const StepShape& shape);
     static uint32_t attention_rows(const StepShape& shape);
 
     Tiles tiles_of(uint32_t columns) const;
     void add_needs(const Matrix& w, Needs& needs) const;
     void prepare(Tensor x, const Tiles& tiles, Needs needs);
-    ActivationTile tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i, const CodeArrays& level) const;
+    ActivationTile tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i) const;
     void multiply(const PanelMatrix& w, uint32_t first_panel, uint32_t n_panels, const Tiles& tiles, uint32_t tile, float* out, size_t out_stride, bool add) const;
     void multiply_panels(const PanelMatrix& w, uint32_t first_panel, uint32_t last_panel, const Tiles& tiles, Tensor out, bool add) const;
     uint32_t group_of(const Tiles& tiles) const;
@@ -95,7 +94,7 @@ class CpuBackend final : public Backend {
 
     const std::string name_;
     const KernelTable table_;
-    const bool two_levels_;  // activations in 16 bits: every integer product is the sum of a fine and a coarse one
+    const uint32_t levels_;  // of activation codes: 1 = 8 bits, 2 = 16 bits
     Pool pool_;
 
     // Fixed at load.
@@ -108,7 +107,7 @@ class CpuBackend final : public Backend {
     size_t kv_head_bytes_ = 0;   // K and V of one (layer, block, KV head)
 
     // Scratch, sized for the largest step.
-    CodeArrays coarse_, fine_;             // one tile after another, each (n_blocks, w, 32); fine_ only with 16-bit activations
+    CodeArrays codes_;                     // one tile after another, each (n_blocks, levels, w, 32)
     float* values_ = nullptr;              // one tile after another, each (cols, w)
     float* thread_scratch_ = nullptr;      // (threads, thread_scratch_floats)
 

@@ -40,25 +40,20 @@ void CpuBackend::prepare(Tensor x, const Tiles& tiles, Needs needs) {
         const float* first = x.data + size_t{start} * x.cols;
         if (needs.codes) {
             const size_t at = size_t{start} * n_blocks;
-            const auto level = [&](const CodeArrays& all) {
-                CodeArrays tile;
-                tile.codes = all.codes + size_t{start} * x.cols;
-                tile.scale = all.scale + at;
-                tile.scaled_sum = all.scaled_sum + at;
-                tile.minus_8_sum = all.minus_8_sum + at;
-                if (needs.halves) {
-                    tile.scaled_sum_halves = all.scaled_sum_halves + 2 * at;
-                    tile.minus_8_sum_halves = all.minus_8_sum_halves + 2 * at;
-                }
-                return tile;
-            };
             QuantizeArgs a;
             a.x = first;
             a.stride = x.cols;
             a.columns = w;
             a.n_blocks = n_blocks;
-            a.coarse = level(coarse_);
-            if (two_levels_) a.fine = level(fine_);
+            a.levels = levels_;
+            a.out.codes = codes_.codes + size_t{start} * x.cols * levels_;
+            a.out.scale = codes_.scale + at;
+            a.out.scaled_sum = codes_.scaled_sum + at;
+            a.out.minus_8_sum = codes_.minus_8_sum + at;
+            if (needs.halves) {
+                a.out.scaled_sum_halves = codes_.scaled_sum_halves + 2 * at;
+                a.out.minus_8_sum_halves = codes_.minus_8_sum_halves + 2 * at;
+            }
             table_.quantize(a);
         }
         if (needs.values) {
@@ -69,7 +64,7 @@ void CpuBackend::prepare(Tensor x, const Tiles& tiles, Needs needs) {
     });
 }
 
-ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i, const CodeArrays& level) const {
+ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i) const {
     const FormInfo& form = info(w.form);
     const uint32_t start = tiles.start(i);
     ActivationTile tile;
@@ -79,10 +74,11 @@ ActivationTile CpuBackend::tile_of(const PanelMatrix& w, const Tiles& tiles, uin
         return tile;
     }
     const size_t at = size_t{start} * w.n_blocks;
-    tile.codes = level.codes + size_t{start} * w.cols;
-    tile.scale = level.scale + at;
-    tile.scaled_sum = form.sub_block == 16 ? level.scaled_sum_halves + 2 * at : level.scaled_sum + at;
-    tile.minus_8_sum = form.sub_block == 16 ? level.minus_8_sum_halves + 2 * at : level.minus_8_sum + at;
+    tile.levels = levels_;
+    tile.codes = codes_.codes + size_t{start} * w.cols * levels_;
+    tile.scale = codes_.scale + at;
+    tile.scaled_sum = form.sub_block == 16 ? codes_.scaled_sum_halves + 2 * at : codes_.scaled_sum + at;
+    tile.minus_8_sum = form.sub_block == 16 ? codes_.minus_8_sum_halves + 2 * at : codes_.minus_8_sum + at;
     return tile;
 }
 
@@ -99,16 +95,9 @@ void CpuBackend::multiply(const PanelMatrix& w, uint32_t first_panel, uint32_t n
     a.out = out;
     a.out_stride = out_stride;
     a.rows = std::min(n_panels * panel_rows, w.rows - first_panel * panel_rows);
+    a.x = tile_of(w, tiles, tile);
     a.add = add;
-    const MatmulKernel kernel = table_.matmul[static_cast<size_t>(w.form)];
-    if (two_levels_ && info(w.form).integer()) {
-        // The small part first; the panels are in L1 for the second pass.
-        a.x = tile_of(w, tiles, tile, fine_);
-        kernel(a);
-        a.add = true;
-    }
-    a.x = tile_of(w, tiles, tile, coarse_);
-    kernel(a);
+    table_.matmul[static_cast<size_t>(w.form)](a);
 }
 
 uint32_t CpuBackend::group_of(const Tiles& tiles) const { return tiles.count == 1 ? group_panels_max : table_.group_panels; }

@@ -11,14 +11,18 @@
 namespace kernels::cpu {
 
 // Activations of one column tile, as matmul kernels read them. w = columns of the tile, 1 <= w <= max_tile_columns.
-// Integer: every 32 values of a row as s8 codes in [-127, 127] with one fp32 scale.
+// Integer: every 32 values of a row have one fp32 scale and s8 codes in [-127, 127], in one or two levels:
+//   value = scale * code              (1 level: 8 bits)
+//   value = scale * (256 hi + lo)     (2 levels: 16 bits; hi is level 0)
+// The integer sum of a block with 8-bit weights stays below 32 * 255 * (256 * 127 + 127) < 2^29.
 struct ActivationTile {
-    uint32_t columns = 0;             // w
-    const int8_t* codes = nullptr;    // (n_blocks, w, 32)
-    const float* scale = nullptr;     // (n_blocks, w)
-    const float* scaled_sum = nullptr;  // (n_blocks, w), or (n_blocks, 2, w) by halves: scale * sum of the codes
+    uint32_t columns = 0;               // w
+    uint32_t levels = 1;
+    const int8_t* codes = nullptr;      // (n_blocks, levels, w, 32)
+    const float* scale = nullptr;       // (n_blocks, w)
+    const float* scaled_sum = nullptr;  // (n_blocks, w), or (n_blocks, 2, w) by halves: scale * sum of the codes (of 256 hi + lo)
     const int32_t* minus_8_sum = nullptr;  // same shape: -8 * sum of the codes
-    const float* values = nullptr;    // float forms: (cols, w)
+    const float* values = nullptr;      // float forms: (cols, w)
 };
 inline constexpr uint32_t max_tile_columns = 12;
 inline constexpr uint32_t group_panels_max = 8;  // panels that one matmul call gets, at most
@@ -37,7 +41,7 @@ struct MatmulArgs {
 };
 using MatmulKernel = void (*)(const MatmulArgs&);
 
-// One level of codes of a column tile, as quantize writes it; shapes as in ActivationTile.
+// Where quantize writes a column tile; shapes as in ActivationTile.
 struct CodeArrays {
     int8_t* codes = nullptr;
     float* scale = nullptr;
@@ -52,8 +56,8 @@ struct QuantizeArgs {
     size_t stride = 0;
     uint32_t columns = 0;
     uint32_t n_blocks = 0;
-    CodeArrays coarse;         // x = scale * code + rest
-    CodeArrays fine;           // rest = scale * code, scale = coarse scale / 254; null codes: the rest is dropped
+    uint32_t levels = 1;
+    CodeArrays out;
 };
 
 // Attention of a tile of query rows of one sequence, for the query heads of one KV head.

@@ -37,7 +37,9 @@ void matmul_integer(const MatmulArgs& a) {
             for (uint32_t b = 0; b < a.n_blocks; ++b) {
                 const auto* codes = reinterpret_cast<const uint8_t*>(panel + size_t{b} * form.codes_block_bytes());
                 const std::byte* meta = panel + a.meta_offset + size_t{b} * form.meta_block_bytes();
-                const int8_t* x = a.x.codes + (size_t{b} * w + c) * block_k;
+                int32_t x[block_k];  // 8 or 16 bits
+                const int8_t* level = a.x.codes + (size_t{b} * a.x.levels * w + c) * block_k;
+                for (uint32_t k = 0; k < block_k; ++k) x[k] = a.x.levels == 1 ? level[k] : 256 * level[k] + level[size_t{w} * block_k + k];
                 const float scale = a.x.scale[size_t{b} * w + c];
                 int32_t sums[2][panel_rows] = {};
                 for (uint32_t g = 0; g < 8; ++g) {

@@ -73,31 +73,36 @@ struct Input {
     std::vector<int8_t> codes;
     std::vector<float> scale, sum, sum_halves, values;
     std::vector<int32_t> minus, minus_halves;
-    uint32_t columns, cols;
+    uint32_t columns, cols, levels;
 
-    Input(const KernelTable& table, std::vector<float> from, uint32_t n_columns, uint32_t n_cols) : x(std::move(from)), columns(n_columns), cols(n_cols) {
+    Input(const KernelTable& table, std::vector<float> from, uint32_t n_columns, uint32_t n_cols, uint32_t n_levels)
+        : x(std::move(from)), columns(n_columns), cols(n_cols), levels(n_levels) {
         const uint32_t blocks = cols / block_k;
         values.resize(size_t{columns} * cols);
         for (uint32_t c = 0; c < columns; ++c)
             for (uint32_t k = 0; k < cols; ++k) values[size_t{k} * columns + c] = x[size_t{c} * cols + k];
         if (cols % block_k != 0) return;
-        codes.resize(size_t{columns} * cols);
+        codes.resize(size_t{columns} * cols * levels);
         scale.resize(size_t{columns} * blocks);
         sum.resize(scale.size());
         minus.resize(scale.size());
         sum_halves.resize(2 * scale.size());
         minus_halves.resize(2 * scale.size());
-        table.quantize({x.data(), cols, columns, blocks, codes.data(), scale.data(), sum.data(), minus.data(), sum_halves.data(), minus_halves.data()});
+        table.quantize({x.data(), cols, columns, blocks, levels, {codes.data(), scale.data(), sum.data(), minus.data(), sum_halves.data(), minus_halves.data()}});
     }
     ActivationTile tile(Form form) const {
         const bool halves = info(form).sub_block == 16;
-        return {columns, codes.data(), scale.data(), halves ? sum_halves.data() : sum.data(), halves ? minus_halves.data() : minus.data(), values.data()};
+        return {columns, levels, codes.data(), scale.data(), halves ? sum_halves.data() : sum.data(), halves ? minus_halves.data() : minus.data(), values.data()};
     }
     // What column c means after quantization (or exactly, for the float forms).
     double value(Form form, uint32_t c, uint32_t k) const {
         if (!info(form).integer()) return x[size_t{c} * cols + k];
-        const size_t at = size_t{k / block_k} * columns + c;
-        return double{scale[at]} * codes[at * block_k + k % block_k];
+        return double{scale[size_t{k / block_k} * columns + c]} * code(c, k);
+    }
+    // 8 bits, or 16: 256 hi + lo.
+    int code(uint32_t c, uint32_t k) const {
+        const int8_t* at = codes.data() + (size_t{k / block_k} * levels * columns + c) * block_k + k % block_k;
+        return levels == 1 ? at[0] : 256 * at[0] + at[size_t{columns} * block_k];
     }
 };
 
@@ -186,7 +191,8 @@ TEST(Matmul, ScalarMatchesDoublePrecision) {
     for (const quant::TypeInfo& row : quant::type_infos) {
         const uint32_t cols = row.block_elements == 1 ? 101 : 512, rows = 21, columns = 3;
         const Weights w(row.type, rows, cols, random);
-        const Input input(table_of("scalar"), random_floats(size_t{columns} * cols, random), columns, cols);
+        for (uint32_t levels : {1u, 2u}) {
+        const Input input(table_of("scalar"), random_floats(size_t{columns} * cols, random), columns, cols, levels);
         const std::vector<float> out = multiply(table_of("scalar"), w.panels, input);
         for (uint32_t c = 0; c < columns; ++c)
             for (uint32_t r = 0; r < rows; ++r) {
@@ -199,6 +205,7 @@ TEST(Matmul, ScalarMatchesDoublePrecision) {
                 // fp32 accumulation of at most 512 terms: far inside 1e-5 of the sum of magnitudes (offsets and products partly cancel).
                 ASSERT_NEAR(out[size_t{c} * rows + r], exact, 1e-5 * magnitude + 1e-6) << row.name << " column " << c << " row " << r;
             }
+        }
     }
 }
 
@@ -212,7 +219,8 @@ TEST(Matmul, EveryIsaEqualsScalarBitForBit) {
                     const uint32_t cols = row.block_elements == 1 ? 1 + random.below(70) : row.block_elements * (1 + random.below(row.block_elements == 32 ? 20 : 3));
                     const Weights w(row.type, rows, cols, random);
                     const std::vector<float> x = random_floats(size_t{columns} * cols, random);
-                    const Input ours(table, x, columns, cols), reference(table_of("scalar"), x, columns, cols);
+                    const uint32_t levels = 1 + random.below(2);
+                    const Input ours(table, x, columns, cols, levels), reference(table_of("scalar"), x, columns, cols, levels);
                     const std::vector<float> base = random_floats(size_t{columns} * rows, random);
                     for (const std::vector<float>* add_to : {static_cast<const std::vector<float>*>(nullptr), &base}) {
                         const std::vector<float> a = multiply(table, w.panels, ours, add_to), b = multiply(table_of("scalar"), w.panels, reference, add_to);
@@ -220,7 +228,7 @@ TEST(Matmul, EveryIsaEqualsScalarBitForBit) {
                     }
                     // A column alone has the bits it has in the tile.
                     const uint32_t c = random.below(columns);
-                    const Input alone(table, {x.begin() + c * cols, x.begin() + (c + 1) * cols}, 1, cols);
+                    const Input alone(table, {x.begin() + c * cols, x.begin() + (c + 1) * cols}, 1, cols, levels);
                     const std::vector<float> all = multiply(table, w.panels, ours), one = multiply(table, w.panels, alone);
                     ASSERT_TRUE(same_bits(all.data() + size_t{c} * rows, one.data(), rows)) << isa << " " << row.name;
                 }
@@ -253,8 +261,11 @@ TEST(Matmul, ExtremeCodesDoNotSaturate) {
                 Aligned memory = aligned(panel_matrix_bytes(w));
                 ASSERT_EQ(fill_panels(w, memory.get(), source.data(), 0, w.n_panels), -1) << row.name;
                 w.data = memory.get();
-                for (float value : {1.0f, -1.0f}) {
-                    const Input input(table_of(isa), std::vector<float>(cols, value), 1, cols);
+                // 0.99803: both levels of the block's other codes at their end (126 * 256 + 127 and so on).
+                for (float value : {1.0f, -1.0f, 0.99803f, -0.99803f}) {
+                    std::vector<float> x(cols, value);
+                    for (uint32_t k = 0; k < cols; k += 32) x[k] = 1.0f;
+                    const Input input(table_of(isa), x, 1, cols, 2);
                     const std::vector<float> ours = multiply(table_of(isa), w, input), reference = multiply(table_of("scalar"), w, input);
                     ASSERT_TRUE(same_bits(ours.data(), reference.data(), rows)) << isa << " " << row.name << " pattern " << pattern << " " << ours[0] << " " << reference[0];
                 }
@@ -268,24 +279,28 @@ TEST(Matmul, ExtremeCodesDoNotSaturate) {
 TEST(Quantize, ScalarIsNearestWithOneScalePerBlock) {
     Random random(5);
     const uint32_t cols = 96, columns = 3;
-    const Input input(table_of("scalar"), random_floats(columns * cols, random), columns, cols);
+    for (uint32_t levels : {1u, 2u}) {
+    const Input input(table_of("scalar"), random_floats(columns * cols, random), columns, cols, levels);
     for (uint32_t c = 0; c < columns; ++c)
         for (uint32_t b = 0; b < cols / 32; ++b) {
             const size_t at = b * columns + c;
             float peak = 0;
             for (uint32_t k = 0; k < 32; ++k) peak = std::max(peak, std::abs(input.x[c * cols + b * 32 + k]));
-            EXPECT_FLOAT_EQ(input.scale[at], peak / 127);
+            EXPECT_FLOAT_EQ(input.scale[at], peak / 127 / (levels == 2 ? 256 : 1));
             int sum = 0;
             for (uint32_t k = 0; k < 32; ++k) {
-                const int code = input.codes[at * 32 + k];
-                EXPECT_NEAR(code, input.x[c * cols + b * 32 + k] / input.scale[at], 0.5001);
-                EXPECT_LE(std::abs(code), 127);
+                const int code = input.code(c, b * 32 + k);
+                // Half a step; with two levels one more where lo is kept from reaching 128.
+                EXPECT_NEAR(code, input.x[c * cols + b * 32 + k] / input.scale[at], levels == 2 ? 1.01 : 0.5001);
+                EXPECT_LE(std::abs(code), levels == 2 ? 127 * 257 : 127);
                 sum += code;
             }
             EXPECT_EQ(input.minus[at], -8 * sum);
             EXPECT_FLOAT_EQ(input.sum[at], input.scale[at] * static_cast<float>(sum));
             EXPECT_EQ(input.minus_halves[b * 2 * columns + c] + input.minus_halves[(b * 2 + 1) * columns + c], -8 * sum);
         }
+    for (int8_t code : input.codes) EXPECT_GE(code, -127);
+    }
 }
 
 TEST(Quantize, EveryIsaEqualsScalarBitForBit) {
@@ -303,7 +318,8 @@ TEST(Quantize, EveryIsaEqualsScalarBitForBit) {
                 case 4: for (float& f : x) f = static_cast<float>(static_cast<int>(random.below(255)) - 127) + 0.5f; break;  // ties
                 default: break;
             }
-            const Input a(table_of(isa), x, columns, cols), b(table_of("scalar"), x, columns, cols);
+            const uint32_t levels = 1 + random.below(2);
+            const Input a(table_of(isa), x, columns, cols, levels), b(table_of("scalar"), x, columns, cols, levels);
             ASSERT_EQ(a.codes, b.codes) << isa << " round " << round;
             ASSERT_TRUE(same_bits(a.scale.data(), b.scale.data(), a.scale.size())) << isa;
             ASSERT_TRUE(same_bits(a.sum.data(), b.sum.data(), a.sum.size())) << isa;
@@ -319,7 +335,7 @@ TEST(Quantize, NanAndInfinitySpoilTheScale) {
         for (float bad : {std::nanf(""), -std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
             std::vector<float> x(64, 1.0f);
             x[40] = bad;
-            const Input input(table_of(isa), x, 1, 64);
+            const Input input(table_of(isa), x, 1, 64, 2);
             EXPECT_FALSE(std::isfinite(input.scale[1])) << isa;
             EXPECT_TRUE(std::isfinite(input.scale[0])) << isa;
         }
@@ -552,11 +568,11 @@ double time_of(Body body) {  // best of some runs of at least 20 ms
     return best;
 }
 
-void bench() {
+void bench(uint32_t levels) {
     Random random(11);
     const FloatMode mode;
     const uint32_t rows = 512, cols = 1536;
-    std::printf("products, %u x %u, GMAC/s of one thread (weights in L2)\n%-8s", rows, cols, "");
+    std::printf("products, %u x %u, %u-bit activations, GMAC/s of one thread (weights in L2)\n%-8s", rows, cols, levels * 8, "");
     for (const std::string& isa : isas()) std::printf(" %10s 1 col %10s tile", isa.c_str(), "");
     std::printf("\n");
     for (const quant::TypeInfo& row : quant::type_infos) {
@@ -565,7 +581,7 @@ void bench() {
         for (const std::string& isa : isas()) {
             const KernelTable& table = table_of(isa);
             for (uint32_t columns : {1u, table.tile_columns}) {
-                const Input input(table, random_floats(size_t{columns} * cols, random), columns, cols);
+                const Input input(table, random_floats(size_t{columns} * cols, random), columns, cols, levels);
                 std::vector<float> out(size_t{columns} * rows);
                 MatmulArgs a;
                 a.panels = w.panels.data;
@@ -591,7 +607,7 @@ void bench() {
         const std::vector<float> q = random_floats(3 * 64, random), x = random_floats(1536, random);
         std::vector<float> out(1536);
         const double attention = time_of([&] { kv.attend(table, q, 0, 1023, 1); });
-        const double quantize = time_of([&] { Input(table, x, 1, 1536); });
+        const double quantize = time_of([&] { Input(table, x, 1, 1536, levels); });
         const double silu = time_of([&] { table.silu_mul(x.data(), x.data(), out.data(), 1536); });
         std::printf("%-8s %8.2f %8.2f %8.2f\n", isa.c_str(), attention * 1e6, quantize * 1e6, silu * 1e6);
     }
@@ -600,7 +616,10 @@ void bench() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1 && std::string(argv[1]) == "--bench") return bench(), 0;
+    if (argc > 1 && std::string(argv[1]) == "--bench") {
+        for (uint32_t levels : {1u, 2u}) bench(levels);
+        return 0;
+    }
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

@@ -75,26 +75,13 @@ static void rope(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, 
     }
 }
 
-// Codes of one block at one level. `at` counts (block, column), `half` (block, half, column).
-static void put_codes(const CodeArrays& a, size_t at, size_t half, uint32_t columns, V low, V high, float scale) {
-    const int32_t sum_low = store_codes(a.codes + at * block_k, low);
-    const int32_t sum_high = store_codes(a.codes + at * block_k + 16, high);
-    a.scale[at] = scale;
-    a.scaled_sum[at] = scale * static_cast<float>(sum_low + sum_high);
-    a.minus_8_sum[at] = -8 * (sum_low + sum_high);
-    if (a.scaled_sum_halves) {
-        a.scaled_sum_halves[half] = scale * static_cast<float>(sum_low);
-        a.scaled_sum_halves[half + columns] = scale * static_cast<float>(sum_high);
-        a.minus_8_sum_halves[half] = -8 * sum_low;
-        a.minus_8_sum_halves[half + columns] = -8 * sum_high;
-    }
-}
-
-// Blocks of 32: scale = max |x| / 127, code = x * (127 / max |x|) to the nearest, ties to even. The maximum is taken over bit
-// patterns, so that a NaN or an infinity ends in the scale and spoils the row visibly. A block below 1e-35 is zero.
-// The fine level codes what the coarse one left, |rest| <= scale / 2, in steps of scale / 254: together about 15 bits.
+// Blocks of 32, t = x * (127 / max |x|): hi = t to the nearest, ties to even; lo = (t - hi) * 256 to the nearest, kept in
+// [-127, 127]. The maximum is taken over bit patterns, so that a NaN or an infinity ends in the scale and spoils the row visibly. A
+// block below 1e-35 is zero.
 static void quantize(const QuantizeArgs& a) {
     const V rounder = set1(12582912.0f);  // 1.5 * 2^23: adding and subtracting it rounds to the nearest integer, ties to even
+    const bool two = a.levels == 2;
+    const CodeArrays& out = a.out;
     for (uint32_t b = 0; b < a.n_blocks; ++b) {
         for (uint32_t c = 0; c < a.columns; ++c) {
             const float* x = a.x + c * a.stride + size_t{b} * block_k;
@@ -102,16 +89,29 @@ static void quantize(const QuantizeArgs& a) {
             const float peak = max_magnitude(low, high);
             const bool tiny = peak < 1e-35f;
             const V factor = set1(tiny ? 0.0f : 127.0f / peak);
-            const float scale = tiny ? 0.0f : peak / 127.0f;
-            const size_t at = size_t{b} * a.columns + c, half = size_t{b} * 2 * a.columns + c;
-            const V low_codes = sub(add(mul(low, factor), rounder), rounder), high_codes = sub(add(mul(high, factor), rounder), rounder);
-            put_codes(a.coarse, at, half, a.columns, low_codes, high_codes, scale);
-            if (!a.fine.codes) continue;
-            // Below 1e-30 the fine scale would leave the normal numbers.
-            const bool coarse_only = scale < 1e-30f;
-            const V minus_scale = set1(-scale), fine_factor = set1(coarse_only ? 0.0f : 254.0f / scale);
-            put_codes(a.fine, at, half, a.columns, mul(fma(low_codes, minus_scale, low), fine_factor), mul(fma(high_codes, minus_scale, high), fine_factor),
-                      coarse_only ? 0.0f : scale / 254.0f);
+            float scale = tiny ? 0.0f : peak / 127.0f;
+            const V low_t = mul(low, factor), high_t = mul(high, factor);
+            int8_t* codes = out.codes + (size_t{b} * a.levels * a.columns + c) * block_k;
+            int32_t sum_low = store_codes(codes, low_t), sum_high = store_codes(codes + 16, high_t);
+            if (two) {
+                const V low_rest = sub(low_t, sub(add(low_t, rounder), rounder)), high_rest = sub(high_t, sub(add(high_t, rounder), rounder));
+                const V most = set1(127.0f), least = set1(-127.0f), step = set1(256.0f);
+                codes += size_t{a.columns} * block_k;
+                sum_low = 256 * sum_low + store_codes(codes, minimum(most, maximum(least, mul(low_rest, step))));
+                sum_high = 256 * sum_high + store_codes(codes + 16, minimum(most, maximum(least, mul(high_rest, step))));
+                scale *= 1.0f / 256;
+            }
+            const size_t at = size_t{b} * a.columns + c;
+            out.scale[at] = scale;
+            out.scaled_sum[at] = scale * static_cast<float>(sum_low + sum_high);
+            out.minus_8_sum[at] = -8 * (sum_low + sum_high);
+            if (out.scaled_sum_halves) {
+                const size_t half = size_t{b} * 2 * a.columns + c;
+                out.scaled_sum_halves[half] = scale * static_cast<float>(sum_low);
+                out.scaled_sum_halves[half + a.columns] = scale * static_cast<float>(sum_high);
+                out.minus_8_sum_halves[half] = -8 * sum_low;
+                out.minus_8_sum_halves[half + a.columns] = -8 * sum_high;
+            }
         }
     }
 }
