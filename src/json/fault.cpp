@@ -71,7 +71,9 @@ class Scanner {
 
   private:
     char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-    void skip_space() { while (at_ < text_.size() && is_space(text_[at_])) ++at_; }
+    void skip_space() {
+        while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    }
 
     std::optional<Fault> fail(std::string reason) { return fault_ = Fault{at_, std::move(reason)}; }
     std::optional<Fault> expected(std::string what) {

@@ -1,8 +1,8 @@
 #include "json/parse.h"
 
-#include <algorithm>
-
 #include <simdjson.h>
+
+#include <algorithm>
 
 #include "base/limits.h"
 #include "json/fault.h"

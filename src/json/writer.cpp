@@ -19,10 +19,14 @@ size_t character_bytes(std::string_view text, size_t& bad) {
     bad = 1;
     unsigned low = 0x80, high = 0xbf;
     size_t length = 0;
-    if (b0 >= 0xc2 && b0 <= 0xdf) length = 2;
-    else if (b0 >= 0xe0 && b0 <= 0xef) length = 3, low = b0 == 0xe0 ? 0xa0 : 0x80, high = b0 == 0xed ? 0x9f : 0xbf;
-    else if (b0 >= 0xf0 && b0 <= 0xf4) length = 4, low = b0 == 0xf0 ? 0x90 : 0x80, high = b0 == 0xf4 ? 0x8f : 0xbf;
-    else return 0;
+    if (b0 >= 0xc2 && b0 <= 0xdf)
+        length = 2;
+    else if (b0 >= 0xe0 && b0 <= 0xef)
+        length = 3, low = b0 == 0xe0 ? 0xa0 : 0x80, high = b0 == 0xed ? 0x9f : 0xbf;
+    else if (b0 >= 0xf0 && b0 <= 0xf4)
+        length = 4, low = b0 == 0xf0 ? 0x90 : 0x80, high = b0 == 0xf4 ? 0x8f : 0xbf;
+    else
+        return 0;
     for (size_t i = 1; i < length; ++i) {
         if (at(i) < low || at(i) > high) return bad = i, 0;
         low = 0x80, high = 0xbf;

@@ -37,7 +37,9 @@ class Writer {
     Writer& value(const Value& tree);
 
     template <typename T>
-    Writer& member(std::string_view name, const T& v) { return key(name).value(v); }
+    Writer& member(std::string_view name, const T& v) {
+        return key(name).value(v);
+    }
 
     // The caller's own JSON text, taken as one value.
     Writer& raw(std::string_view json);

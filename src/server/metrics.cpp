@@ -28,7 +28,8 @@ void write_http(PrometheusText& p, const MetricsView& view) {
     p.one("hearth_http_connections_total", "counter", "Connections accepted.", number(view.http.connections_accepted));
     p.one("hearth_http_refusals_total", "counter", "Requests turned away before any route: malformed, Host, Origin, key, size, time.",
           number(view.http.refusals));
-    p.one("hearth_http_clients_gone_total", "counter", "Clients that left while their request was at work.", number(view.http.clients_gone));
+    p.one("hearth_http_clients_gone_total", "counter", "Clients that left while their request was at work.",
+          number(view.http.clients_gone));
     p.one("hearth_http_writes_stalled_total", "counter", "Answers cut because the client took no byte.", number(view.http.writes_stalled));
     if (!view.requests) return;
     p.family("hearth_http_requests_total", "counter", "Requests answered, by route and status; 499: the client had left.");
@@ -38,7 +39,8 @@ void write_http(PrometheusText& p, const MetricsView& view) {
 }
 
 void write_engine(PrometheusText& p, const ServedModel& model, const engine::EngineStats& s, const engine::EngineMetrics& m) {
-    p.one("hearth_model_info", "gauge", "The model being served.", 1, {{"model", model.id}, {"architecture", model.architecture}, {"kv_type", model.kv_type}});
+    p.one("hearth_model_info", "gauge", "The model being served.", 1,
+          {{"model", model.id}, {"architecture", model.architecture}, {"kv_type", model.kv_type}});
     p.one("hearth_context_tokens", "gauge", "Tokens that one sequence may hold.", model.context_length);
     p.one("hearth_requests_running", "gauge", "Sequences that share the steps.", s.running);
     p.one("hearth_requests_waiting", "gauge", "Requests in the queue.", s.waiting);
@@ -66,7 +68,8 @@ void write_engine(PrometheusText& p, const ServedModel& model, const engine::Eng
     p.sample(number(m.refused_context), {{"reason", "context"}});
     p.sample(number(m.refused_draining), {{"reason", "draining"}});
     p.one("hearth_admission_bypasses_total", "counter", "Admissions past a request that waited for blocks.", number(m.bypasses));
-    p.one("hearth_event_room_waits_total", "counter", "Steps in which a sequence waited for the reader of events.", number(m.event_room_waits));
+    p.one("hearth_event_room_waits_total", "counter", "Steps in which a sequence waited for the reader of events.",
+          number(m.event_room_waits));
     p.histogram("hearth_time_to_first_token_seconds", "Arrival to first token.", m.ttft_s);
     p.histogram("hearth_inter_token_latency_seconds", "Between two tokens of a choice.", m.itl_s);
     p.histogram("hearth_queue_seconds", "Submission to first rows in a step.", m.queue_s);
@@ -83,15 +86,25 @@ void write_engine(PrometheusText& p, const ServedModel& model, const engine::Eng
 // The names that vLLM V1 has, for routers (llm-d, Gateway API), scalers (KEDA) and dashboards made for it.
 void write_vllm(PrometheusText& p, const ServedModel& model, const engine::EngineStats& s, const engine::EngineMetrics& m) {
     const Label name{"model_name", model.id}, engine{"engine", "0"};
-    const auto one = [&](std::string_view family, std::string_view type, std::string_view help, double value) { p.one(family, type, help, value, {name, engine}); };
-    const auto histogram = [&](std::string_view family, std::string_view help, const engine::Histogram& h) { p.histogram(family, help, h, {name, engine}); };
+    const auto one = [&](std::string_view family, std::string_view type, std::string_view help, double value) {
+        p.one(family, type, help, value, {name, engine});
+    };
+    const auto histogram = [&](std::string_view family, std::string_view help, const engine::Histogram& h) {
+        p.histogram(family, help, h, {name, engine});
+    };
     one("vllm:num_requests_running", "gauge", "Requests in execution.", s.running);
     one("vllm:num_requests_waiting", "gauge", "Requests waiting.", s.waiting);
-    one("vllm:kv_cache_usage_perc", "gauge", "KV blocks in use, 0 to 1.", s.kv_blocks_total ? number(s.kv_blocks_pinned) / s.kv_blocks_total : 0.0);
+    one("vllm:kv_cache_usage_perc", "gauge", "KV blocks in use, 0 to 1.",
+        s.kv_blocks_total ? number(s.kv_blocks_pinned) / s.kv_blocks_total : 0.0);
     p.one("vllm:cache_config_info", "gauge", "KV cache configuration.", 1,
-          {name, engine, {"block_size", std::to_string(limits::kv_block_tokens)}, {"num_gpu_blocks", std::to_string(s.kv_blocks_total)},
-           {"cache_dtype", model.kv_type}, {"enable_prefix_caching", model.prefix_cache ? "True" : "False"}});
-    p.one("vllm:lora_requests_info", "gauge", "Adapters; none here.", 0, {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
+          {name,
+           engine,
+           {"block_size", std::to_string(limits::kv_block_tokens)},
+           {"num_gpu_blocks", std::to_string(s.kv_blocks_total)},
+           {"cache_dtype", model.kv_type},
+           {"enable_prefix_caching", model.prefix_cache ? "True" : "False"}});
+    p.one("vllm:lora_requests_info", "gauge", "Adapters; none here.", 0,
+          {{"max_lora", "0"}, {"waiting_lora_adapters", ""}, {"running_lora_adapters", ""}});
     one("vllm:num_preemptions_total", "counter", "Preemptions; the ledger makes them impossible.", 0);
     one("vllm:prompt_tokens_total", "counter", "Prompt tokens.", number(s.prompt_tokens));
     one("vllm:generation_tokens_total", "counter", "Generated tokens.", number(s.generated_tokens));

@@ -30,8 +30,8 @@ class RequestCounts {
 struct MetricsView {
     std::string_view version;
     double uptime_s = 0;
-    double load_s = 0;                         // time that loading took; 0 while it goes on
-    const ServedModel* model = nullptr;        // null while loading
+    double load_s = 0;                   // time that loading took; 0 while it goes on
+    const ServedModel* model = nullptr;  // null while loading
     bool stuck = false;
     bool draining = false;
     size_t streams_live = 0, streams_paused = 0;

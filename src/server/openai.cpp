@@ -13,16 +13,16 @@ constexpr std::string_view bad_request = "invalid_request_error";
 
 constexpr std::array rows = {
     //       code                                status  type                  code
-    ErrorRow{ErrorCode::invalid_argument,        400,    bad_request,          "invalid_value"},
-    ErrorRow{ErrorCode::context_length_exceeded, 400,    bad_request,          "context_length_exceeded"},
-    ErrorRow{ErrorCode::not_found,               404,    bad_request,          "not_found"},
-    ErrorRow{ErrorCode::too_large,               413,    bad_request,          "request_too_large"},
-    ErrorRow{ErrorCode::queue_full,              429,    "rate_limit_error",   "queue_full"},
-    ErrorRow{ErrorCode::unavailable,             503,    "unavailable_error",  "unavailable"},
-    ErrorRow{ErrorCode::unsupported,             400,    bad_request,          "unsupported_parameter"},
-    ErrorRow{ErrorCode::bad_file,                500,    "server_error",       "bad_file"},
-    ErrorRow{ErrorCode::io,                      500,    "server_error",       "io_error"},
-    ErrorRow{ErrorCode::internal,                500,    "server_error",       "internal_error"},
+    ErrorRow{ErrorCode::invalid_argument, 400, bad_request, "invalid_value"},
+    ErrorRow{ErrorCode::context_length_exceeded, 400, bad_request, "context_length_exceeded"},
+    ErrorRow{ErrorCode::not_found, 404, bad_request, "not_found"},
+    ErrorRow{ErrorCode::too_large, 413, bad_request, "request_too_large"},
+    ErrorRow{ErrorCode::queue_full, 429, "rate_limit_error", "queue_full"},
+    ErrorRow{ErrorCode::unavailable, 503, "unavailable_error", "unavailable"},
+    ErrorRow{ErrorCode::unsupported, 400, bad_request, "unsupported_parameter"},
+    ErrorRow{ErrorCode::bad_file, 500, "server_error", "bad_file"},
+    ErrorRow{ErrorCode::io, 500, "server_error", "io_error"},
+    ErrorRow{ErrorCode::internal, 500, "server_error", "internal_error"},
 };
 
 std::string body_of(std::string_view message, std::string_view type, std::string_view param, std::string_view code) {
@@ -30,8 +30,10 @@ std::string body_of(std::string_view message, std::string_view type, std::string
     json::Writer w(out);
     const auto text_or_null = [&](std::string_view name, std::string_view text) {
         w.key(name);
-        if (text.empty()) w.value(nullptr);
-        else w.value(text);
+        if (text.empty())
+            w.value(nullptr);
+        else
+            w.value(text);
     };
     w.begin_object().key("error").begin_object().member("message", message).member("type", type);
     text_or_null("param", param);
@@ -67,12 +69,8 @@ HttpResponse to_response(const base::Error& error, std::optional<uint32_t> retry
     return response;
 }
 
-base::Error invalid(std::string field, std::string message) {
-    return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
-}
+base::Error invalid(std::string field, std::string message) { return {ErrorCode::invalid_argument, std::move(message), std::move(field)}; }
 
-base::Error unsupported(std::string field, std::string message) {
-    return {ErrorCode::unsupported, std::move(message), std::move(field)};
-}
+base::Error unsupported(std::string field, std::string message) { return {ErrorCode::unsupported, std::move(message), std::move(field)}; }
 
 }  // namespace server

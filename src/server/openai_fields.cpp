@@ -117,7 +117,8 @@ Result<void> to_min_p(GenerationRequest& out, const Value&, std::string_view fie
 
 Result<void> to_repetition_penalty(GenerationRequest& out, const Value&, std::string_view field, const Value& value) {
     double number = 0;
-    if (!value.number(number) || !(static_cast<float>(number) > 0 && number <= 10)) return must_be(field, "a number above 0 and up to 10", value);
+    if (!value.number(number) || !(static_cast<float>(number) > 0 && number <= 10))
+        return must_be(field, "a number above 0 and up to 10", value);
     out.sampling.repetition_penalty = static_cast<float>(number);
     return {};
 }
@@ -255,22 +256,38 @@ struct Refused {
 };
 
 constexpr std::array refused = {
-    Refused{"response_format", Neutral::text_format}, Refused{"modalities", Neutral::text_only},
-    Refused{"audio", Neutral::empty},                 Refused{"web_search_options", Neutral::empty},
-    Refused{"grammar", Neutral::empty},               Refused{"json_schema", Neutral::empty},
-    Refused{"guided_json", Neutral::empty},           Refused{"guided_regex", Neutral::empty},
-    Refused{"guided_choice", Neutral::empty},         Refused{"guided_grammar", Neutral::empty},
-    Refused{"structured_outputs", Neutral::empty},    Refused{"chat_template", Neutral::empty},
-    Refused{"documents", Neutral::empty},             Refused{"use_beam_search", Neutral::empty},
-    Refused{"length_penalty", Neutral::one},          Refused{"stop_token_ids", Neutral::empty},
-    Refused{"include_stop_str_in_output", Neutral::empty}, Refused{"skip_special_tokens", Neutral::yes},
-    Refused{"allowed_token_ids", Neutral::empty},     Refused{"bad_words", Neutral::empty},
-    Refused{"prompt_logprobs", Neutral::empty},       Refused{"truncate_prompt_tokens", Neutral::empty},
-    Refused{"n_probs", Neutral::empty},               Refused{"samplers", Neutral::empty},
-    Refused{"mirostat", Neutral::empty},              Refused{"dynatemp_range", Neutral::empty},
-    Refused{"xtc_probability", Neutral::empty},       Refused{"dry_multiplier", Neutral::empty},
-    Refused{"top_n_sigma", Neutral::not_positive},    Refused{"t_max_predict_ms", Neutral::not_positive},
-    Refused{"banned_strings", Neutral::empty},        Refused{"lora", Neutral::empty},
+    Refused{"response_format", Neutral::text_format},
+    Refused{"modalities", Neutral::text_only},
+    Refused{"audio", Neutral::empty},
+    Refused{"web_search_options", Neutral::empty},
+    Refused{"grammar", Neutral::empty},
+    Refused{"json_schema", Neutral::empty},
+    Refused{"guided_json", Neutral::empty},
+    Refused{"guided_regex", Neutral::empty},
+    Refused{"guided_choice", Neutral::empty},
+    Refused{"guided_grammar", Neutral::empty},
+    Refused{"structured_outputs", Neutral::empty},
+    Refused{"chat_template", Neutral::empty},
+    Refused{"documents", Neutral::empty},
+    Refused{"use_beam_search", Neutral::empty},
+    Refused{"length_penalty", Neutral::one},
+    Refused{"stop_token_ids", Neutral::empty},
+    Refused{"include_stop_str_in_output", Neutral::empty},
+    Refused{"skip_special_tokens", Neutral::yes},
+    Refused{"allowed_token_ids", Neutral::empty},
+    Refused{"bad_words", Neutral::empty},
+    Refused{"prompt_logprobs", Neutral::empty},
+    Refused{"truncate_prompt_tokens", Neutral::empty},
+    Refused{"n_probs", Neutral::empty},
+    Refused{"samplers", Neutral::empty},
+    Refused{"mirostat", Neutral::empty},
+    Refused{"dynatemp_range", Neutral::empty},
+    Refused{"xtc_probability", Neutral::empty},
+    Refused{"dry_multiplier", Neutral::empty},
+    Refused{"top_n_sigma", Neutral::not_positive},
+    Refused{"t_max_predict_ms", Neutral::not_positive},
+    Refused{"banned_strings", Neutral::empty},
+    Refused{"lora", Neutral::empty},
 };
 
 bool says_nothing(Neutral neutral, const Value& value) {
@@ -300,8 +317,18 @@ bool says_nothing(Neutral neutral, const Value& value) {
 // --- fields that change nothing here ---------------------------------------------------------------------------------
 
 constexpr std::array<std::string_view, 12> harmless = {
-    "user",           "store",          "metadata",  "service_tier",     "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
-    "safety_identifier", "reasoning_effort", "verbosity", "prediction", "spaces_between_special_tokens",
+    "user",
+    "store",
+    "metadata",
+    "service_tier",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "reasoning_effort",
+    "verbosity",
+    "prediction",
+    "spaces_between_special_tokens",
 };
 
 }  // namespace

@@ -21,9 +21,11 @@ Result<void> check_tools(const Value& body, std::string_view list_name, std::str
     const bool has_tools = list && !says_nothing(*list) && !list->is_null();
     if (has_tools && !list->as_array()) return must_be(list_name, "an array", *list);
     if (has_tools && !is_word(choice, "none"))
-        return unsupported(std::string(list_name), std::string(list_name) + " is not supported; send " + std::string(choice_name) + ": \"none\" to have it ignored");
+        return unsupported(std::string(list_name), std::string(list_name) + " is not supported; send " + std::string(choice_name) +
+                                                       ": \"none\" to have it ignored");
     if (!has_tools && choice && !choice->is_null() && !is_word(choice, "none") && !is_word(choice, "auto"))
-        return invalid(std::string(choice_name), std::string(choice_name) + " " + shown(*choice) + " needs a non-empty " + std::string(list_name));
+        return invalid(std::string(choice_name),
+                       std::string(choice_name) + " " + shown(*choice) + " needs a non-empty " + std::string(list_name));
     return {};
 }
 
@@ -61,7 +63,8 @@ Result<void> read_rendering(ChatRequest& out, const Value& body) {
         add_prompt = read.value();
     }
     const bool open_answer = last_is_assistant(out.messages);
-    if (continue_final && !open_answer) return invalid("continue_final_message", "continue_final_message needs an assistant message at the end");
+    if (continue_final && !open_answer)
+        return invalid("continue_final_message", "continue_final_message needs an assistant message at the end");
     // Saying nothing about either and ending with an assistant message means a prefill, as in llama.cpp.
     if (!says_continue && !says_add && open_answer) continue_final = true;
     out.continue_final_message = continue_final;
@@ -106,7 +109,8 @@ Result<void> read_prompts(CompletionRequest& out, const Value& body) {
         return {};
     }
     if (list->size() > limits::prompts_count)
-        return invalid("prompt", "prompt has " + std::to_string(list->size()) + " prompts, at most " + std::to_string(limits::prompts_count) + " are allowed");
+        return invalid("prompt", "prompt has " + std::to_string(list->size()) + " prompts, at most " +
+                                     std::to_string(limits::prompts_count) + " are allowed");
     for (size_t i = 0; i < list->size(); ++i) {
         const Value& element = (*list)[i];
         const std::string field = element_field("prompt", i);
@@ -158,7 +162,8 @@ Result<void> read_completion_fields(CompletionRequest& out, const Value& body) {
 Result<Value> parse_body(std::string_view body) {
     Result<Value> parsed = json::parse(body);
     if (!parsed) return parsed.take_error();
-    if (!parsed.value().as_object()) return invalid("", std::string("the body must be a JSON object, got ") + std::string(parsed.value().kind_name()));
+    if (!parsed.value().as_object())
+        return invalid("", std::string("the body must be a JSON object, got ") + std::string(parsed.value().kind_name()));
     return parsed;
 }
 
@@ -178,8 +183,8 @@ Result<ChatRequest> parse_chat_request(std::string_view text) {
     if (!parsed) return parsed.take_error();
     ChatRequest out = std::move(parsed).value();
     if (Result<void> read = read_shared_fields(out, body.value(),
-                                        {"messages", "continue_final_message", "add_generation_prompt", "chat_template_kwargs", "logprobs",
-                                         "top_logprobs", "tools", "tool_choice", "functions", "function_call"});
+                                               {"messages", "continue_final_message", "add_generation_prompt", "chat_template_kwargs",
+                                                "logprobs", "top_logprobs", "tools", "tool_choice", "functions", "function_call"});
         !read)
         return read.take_error();
     if (Result<void> read = read_chat_logprobs(out, body.value()); !read) return read.take_error();
@@ -192,7 +197,8 @@ Result<CompletionRequest> parse_completion_request(std::string_view text) {
     Result<Value> body = parse_body(text);
     if (!body) return body.take_error();
     CompletionRequest out;
-    if (Result<void> read = read_shared_fields(out, body.value(), {"prompt", "echo", "parse_special", "logprobs", "suffix", "best_of"}); !read)
+    if (Result<void> read = read_shared_fields(out, body.value(), {"prompt", "echo", "parse_special", "logprobs", "suffix", "best_of"});
+        !read)
         return read.take_error();
     if (Result<void> read = read_prompts(out, body.value()); !read) return read.take_error();
     if (Result<void> read = read_completion_fields(out, body.value()); !read) return read.take_error();

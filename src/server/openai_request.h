@@ -26,11 +26,11 @@ struct SamplingDefaults {
 
 // What both endpoints share.
 struct GenerationRequest {
-    std::string model;                        // any is accepted while one is served
-    engine::SamplingParams sampling;          // ids of logit_bias are not yet checked against the vocabulary; seed unset
-    std::optional<uint64_t> seed;             // absent: the server draws one
-    std::vector<std::string> stop;            // non-empty strings, at most limits::stop_strings_count
-    std::optional<uint32_t> max_tokens;       // >= 1; absent: what the context leaves, up to the server's default
+    std::string model;                   // any is accepted while one is served
+    engine::SamplingParams sampling;     // ids of logit_bias are not yet checked against the vocabulary; seed unset
+    std::optional<uint64_t> seed;        // absent: the server draws one
+    std::vector<std::string> stop;       // non-empty strings, at most limits::stop_strings_count
+    std::optional<uint32_t> max_tokens;  // >= 1; absent: what the context leaves, up to the server's default
     uint32_t min_tokens = 0;
     bool ignore_eos = false;
     bool cache_prompt = true;
@@ -38,9 +38,9 @@ struct GenerationRequest {
     bool logprobs = false;
     uint32_t top_logprobs = 0;
     bool stream = false;
-    bool include_usage = false;               // a last chunk with usage
-    bool return_tokens = false;               // token ids beside the text
-    std::vector<std::string> ignored;         // unknown fields, in order: listed in x-hearth-ignored
+    bool include_usage = false;        // a last chunk with usage
+    bool return_tokens = false;        // token ids beside the text
+    std::vector<std::string> ignored;  // unknown fields, in order: listed in x-hearth-ignored
 };
 
 struct ChatRequest : GenerationRequest {
@@ -50,19 +50,19 @@ struct ChatRequest : GenerationRequest {
     bool add_generation_prompt = true;
     // The last message is an assistant's and the answer goes on where it ends (its text is not repeated).
     bool continue_final_message = false;
-    text::ValueObject template_kwargs;        // chat_template_kwargs; names checked in prepare
+    text::ValueObject template_kwargs;  // chat_template_kwargs; names checked in prepare
 };
 
 struct Prompt {
     std::string text;
-    std::vector<engine::TokenId> tokens;      // used instead of the text when is_tokens
+    std::vector<engine::TokenId> tokens;  // used instead of the text when is_tokens
     bool is_tokens = false;
 };
 
 struct CompletionRequest : GenerationRequest {
-    std::vector<Prompt> prompts;              // 1 to limits::prompts_count
-    bool echo = false;                        // the prompt's text comes before the answer
-    bool parse_special = false;               // texts of control tokens in the prompt become these tokens
+    std::vector<Prompt> prompts;  // 1 to limits::prompts_count
+    bool echo = false;            // the prompt's text comes before the answer
+    bool parse_special = false;   // texts of control tokens in the prompt become these tokens
 };
 
 base::Result<ChatRequest> parse_chat_request(std::string_view body);

@@ -15,7 +15,8 @@ std::string_view finish_name(engine::FinishReason reason) { return reason == eng
 
 // Characters of valid UTF-8: every byte but continuation bytes begins one.
 size_t count_characters(std::string_view text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+    return static_cast<size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 double ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
@@ -25,7 +26,9 @@ float shown_logprob(float logprob) { return std::isfinite(logprob) ? std::max(lo
 
 void write_usage(json::Writer& w, const AnswerTotals& t) {
     w.key("usage").begin_object();
-    w.member("prompt_tokens", t.prompt_tokens).member("completion_tokens", t.completion_tokens).member("total_tokens", t.prompt_tokens + t.completion_tokens);
+    w.member("prompt_tokens", t.prompt_tokens)
+        .member("completion_tokens", t.completion_tokens)
+        .member("total_tokens", t.prompt_tokens + t.completion_tokens);
     w.key("prompt_tokens_details").begin_object().member("cached_tokens", t.cached_tokens).end_object();
     w.key("completion_tokens_details").begin_object().member("reasoning_tokens", 0).end_object();
     w.end_object();
@@ -36,7 +39,8 @@ void write_timings(json::Writer& w, const AnswerTotals& t) {
     const uint32_t computed = t.prompt_tokens - std::min(t.prompt_tokens, t.cached_tokens);
     w.key("timings").begin_object();
     w.member("cache_n", t.cached_tokens).member("prompt_n", computed).member("prompt_ms", ms(t.prefill_ns));
-    w.member("prompt_per_token_ms", computed ? ms(t.prefill_ns) / computed : 0.0).member("prompt_per_second", per_second(computed, t.prefill_ns));
+    w.member("prompt_per_token_ms", computed ? ms(t.prefill_ns) / computed : 0.0)
+        .member("prompt_per_second", per_second(computed, t.prefill_ns));
     w.member("predicted_n", t.completion_tokens).member("predicted_ms", ms(t.decode_ns));
     w.member("predicted_per_token_ms", t.decode_gaps ? ms(t.decode_ns) / t.decode_gaps : 0.0);
     w.member("predicted_per_second", per_second(t.decode_gaps, t.decode_ns)).member("queue_ms", ms(t.queue_ns));
@@ -165,25 +169,33 @@ std::string OpenAiAnswer::frames(std::span<const Piece> pieces) {
             w.begin_object().member("index", piece.choice);
             if (options_.chat) {
                 w.key("delta").begin_object();
-                if (role) w.member("role", "assistant").member("content", "");
-                else if (finish.empty()) w.member("content", text);
+                if (role)
+                    w.member("role", "assistant").member("content", "");
+                else if (finish.empty())
+                    w.member("content", text);
                 w.end_object();
             } else {
                 w.member("text", text);
             }
-            if (entries.empty()) w.member("logprobs", nullptr);
-            else write_logprobs(w, entries);
+            if (entries.empty())
+                w.member("logprobs", nullptr);
+            else
+                write_logprobs(w, entries);
             if (!entries.empty()) write_tokens(w, entries);
             w.key("finish_reason");
-            if (finish.empty()) w.value(nullptr);
-            else w.value(finish);
+            if (finish.empty())
+                w.value(nullptr);
+            else
+                w.value(finish);
             w.end_object();
             append_chunk(out, json, last);
         };
         if (!choice.begun) {
             begin(choice, piece.prompt);
-            if (options_.chat) chunk("", true, {}, "", false);
-            else if (!echo_of(piece.prompt).empty()) chunk(echo_of(piece.prompt), false, {}, "", false);
+            if (options_.chat)
+                chunk("", true, {}, "", false);
+            else if (!echo_of(piece.prompt).empty())
+                chunk(echo_of(piece.prompt), false, {}, "", false);
         }
         const TokenEntry entry = note(choice, piece);
         const bool detail = entry.token >= 0;
@@ -191,7 +203,8 @@ std::string OpenAiAnswer::frames(std::span<const Piece> pieces) {
             chunk(piece.text, false, detail ? std::span<const TokenEntry>(&entry, 1) : std::span<const TokenEntry>(), "", false);
         // An error or a cut has no finish_reason here: an error event follows.
         if (piece.finish_reason == engine::FinishReason::stop || piece.finish_reason == engine::FinishReason::length) {
-            const bool last = std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.finish_reason != engine::FinishReason::none; });
+            const bool last = std::all_of(choices_.begin(), choices_.end(),
+                                          [](const Choice& c) { return c.finish_reason != engine::FinishReason::none; });
             chunk("", false, {}, finish_name(piece.finish_reason), last);
         }
     }
@@ -236,8 +249,15 @@ std::string OpenAiAnswer::whole() const {
     for (uint32_t i = 0; i < choices_.size(); ++i) {
         const Choice& choice = choices_[i];
         w.begin_object().member("index", i);
-        if (options_.chat) w.key("message").begin_object().member("role", "assistant").member("content", choice.text).member("refusal", nullptr).end_object();
-        else w.member("text", choice.text);
+        if (options_.chat)
+            w.key("message")
+                .begin_object()
+                .member("role", "assistant")
+                .member("content", choice.text)
+                .member("refusal", nullptr)
+                .end_object();
+        else
+            w.member("text", choice.text);
         write_logprobs(w, choice.tokens);
         write_tokens(w, choice.tokens);
         w.member("finish_reason", finish_name(choice.finish_reason)).end_object();
@@ -254,7 +274,8 @@ AnswerTotals OpenAiAnswer::totals() const {
     AnswerTotals t;
     for (size_t i = 0; i < choices_.size(); ++i) {
         const engine::Usage& usage = choices_[i].usage;
-        if (i % options_.choices_per_prompt == 0) t.prompt_tokens += usage.prompt_tokens, t.cached_tokens += usage.cached_tokens;  // computed once
+        if (i % options_.choices_per_prompt == 0)
+            t.prompt_tokens += usage.prompt_tokens, t.cached_tokens += usage.cached_tokens;  // computed once
         t.completion_tokens += usage.completion_tokens;
         t.decode_gaps += usage.completion_tokens > 0 ? usage.completion_tokens - 1 : 0;
         t.queue_ns = std::max(t.queue_ns, usage.queue_ns);

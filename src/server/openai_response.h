@@ -15,24 +15,24 @@
 namespace server {
 
 struct AnswerOptions {
-    bool chat = true;                        // else /v1/completions
-    std::string id;                          // "chatcmpl-..." or "cmpl-...": the same in every chunk
+    bool chat = true;  // else /v1/completions
+    std::string id;    // "chatcmpl-..." or "cmpl-...": the same in every chunk
     int64_t created_unix_s = 0;
     std::string model;
     std::string fingerprint;
-    uint32_t n_choices = 1;                  // over all prompts
+    uint32_t n_choices = 1;  // over all prompts
     uint32_t choices_per_prompt = 1;
     bool logprobs = false;
     bool return_tokens = false;
-    bool include_usage = false;              // streams: a last chunk with usage; other chunks have "usage":null
-    std::vector<std::string> echo;           // one a prompt, or empty
+    bool include_usage = false;     // streams: a last chunk with usage; other chunks have "usage":null
+    std::vector<std::string> echo;  // one a prompt, or empty
 };
 
 // Counts and times of a finished answer over all prompts and choices.
 struct AnswerTotals {
     uint32_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
     int64_t queue_ns = 0, prefill_ns = 0, decode_ns = 0;  // the longest of the choices
-    uint32_t decode_gaps = 0;                              // tokens that followed another one of their choice
+    uint32_t decode_gaps = 0;                             // tokens that followed another one of their choice
 };
 
 class OpenAiAnswer {
@@ -58,13 +58,13 @@ class OpenAiAnswer {
         engine::TokenId token = -1;
         float logprob = 0.0f;
         std::vector<engine::TokenLogprob> top;
-        size_t text_offset = 0;              // characters of this choice's text before the token
+        size_t text_offset = 0;  // characters of this choice's text before the token
     };
     struct Choice {
         bool begun = false;
-        std::string text;                    // whole answers only
-        std::vector<TokenEntry> tokens;      // whole answers with logprobs or return_tokens only
-        size_t characters = 0;               // of the tokens so far, with the echo
+        std::string text;                // whole answers only
+        std::vector<TokenEntry> tokens;  // whole answers with logprobs or return_tokens only
+        size_t characters = 0;           // of the tokens so far, with the echo
         engine::FinishReason finish_reason = engine::FinishReason::none;
         engine::Usage usage;
     };
@@ -81,7 +81,7 @@ class OpenAiAnswer {
 
     AnswerOptions options_;
     const text::Tokenizer& tokenizer_;
-    std::string chunk_head_;                 // {"id":...,"choices":[
+    std::string chunk_head_;  // {"id":...,"choices":[
     std::vector<Choice> choices_;
 };
 

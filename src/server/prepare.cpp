@@ -16,8 +16,8 @@ using base::Result;
 using engine::TokenId;
 
 // What the server itself gives the template; an argument of the same name would replace it.
-constexpr std::array<std::string_view, 7> reserved_variables = {"messages",  "tools",     "documents", "add_generation_prompt",
-                                                                "bos_token", "eos_token", "continue_final_message"};
+constexpr std::array<std::string_view, 7> reserved_variables = {
+    "messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token", "continue_final_message"};
 
 bool is_word_character(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -36,10 +36,12 @@ base::Error context_error(std::string_view field, uint32_t context, uint64_t pro
     const std::string what(field);  // "messages" or "prompt"
     std::string message = "This model's maximum context length is " + std::to_string(context) + " tokens. However, ";
     if (prompt_tokens >= context || !max_tokens)
-        message += "your " + what + " resulted in " + std::to_string(prompt_tokens) + " tokens. Please reduce the length of the " + what + ".";
+        message +=
+            "your " + what + " resulted in " + std::to_string(prompt_tokens) + " tokens. Please reduce the length of the " + what + ".";
     else
-        message += "you requested " + std::to_string(prompt_tokens + *max_tokens) + " tokens (" + std::to_string(prompt_tokens) + " in the " + what +
-                   ", " + std::to_string(*max_tokens) + " in the completion). Please reduce the length of the " + what + " or completion.";
+        message += "you requested " + std::to_string(prompt_tokens + *max_tokens) + " tokens (" + std::to_string(prompt_tokens) +
+                   " in the " + what + ", " + std::to_string(*max_tokens) + " in the completion). Please reduce the length of the " + what +
+                   " or completion.";
     return {base::ErrorCode::context_length_exceeded, std::move(message), what};
 }
 
@@ -59,12 +61,14 @@ Result<engine::Request> to_engine_request(const GenerationRequest& in, std::vect
     out.sampling.seed = in.seed.value_or(fallback_seed);
     for (const auto& [id, bias] : out.sampling.logit_bias)
         if (static_cast<uint32_t>(id) >= model.n_vocab)
-            return invalid("logit_bias", "logit_bias names token " + std::to_string(id) + ", the vocabulary has " + std::to_string(model.n_vocab));
+            return invalid("logit_bias",
+                           "logit_bias names token " + std::to_string(id) + ", the vocabulary has " + std::to_string(model.n_vocab));
     out.stop = in.stop;
     out.max_tokens = in.max_tokens.value_or(std::min(left, model.default_max_tokens));
     out.min_tokens = in.min_tokens;
     if (in.min_tokens > out.max_tokens)
-        return invalid("min_tokens", "min_tokens " + std::to_string(in.min_tokens) + " is above the " + std::to_string(out.max_tokens) + " tokens the answer may have");
+        return invalid("min_tokens", "min_tokens " + std::to_string(in.min_tokens) + " is above the " + std::to_string(out.max_tokens) +
+                                         " tokens the answer may have");
     out.ignore_eos = in.ignore_eos;
     out.cache_prompt = in.cache_prompt;
     out.n_choices = in.n_choices;
@@ -76,7 +80,8 @@ Result<engine::Request> to_engine_request(const GenerationRequest& in, std::vect
 Result<std::vector<TokenId>> check_ids(std::string_view field, const std::vector<TokenId>& ids, const ServedModel& model) {
     for (size_t i = 0; i < ids.size(); ++i)
         if (static_cast<uint32_t>(ids[i]) >= model.n_vocab)
-            return invalid(element_field(field, i), element_field(field, i) + " is token " + std::to_string(ids[i]) + ", the vocabulary has " + std::to_string(model.n_vocab));
+            return invalid(element_field(field, i), element_field(field, i) + " is token " + std::to_string(ids[i]) +
+                                                        ", the vocabulary has " + std::to_string(model.n_vocab));
     return ids;
 }
 
@@ -108,8 +113,10 @@ Result<std::vector<text::Segment>> render_chat(const ChatRequest& request, const
         const std::string field = "chat_template_kwargs." + name;
         if (std::find(reserved_variables.begin(), reserved_variables.end(), name) != reserved_variables.end())
             return invalid(field, field + " is set by the server and cannot be given");
-        if (mentions(model.chat_template->source(), name)) variables.emplace_back(name, value);
-        else ignored.push_back(field);
+        if (mentions(model.chat_template->source(), name))
+            variables.emplace_back(name, value);
+        else
+            ignored.push_back(field);
     }
     static constexpr std::array<std::string_view, 2> trusted = {"bos_token", "eos_token"};
     Result<std::vector<text::Segment>> segments = model.chat_template->render(variables, trusted, clock);
@@ -162,7 +169,8 @@ Result<Prepared> prepare(const CompletionRequest& request, const ServedModel& mo
 // {"content": text} as llama.cpp has it, {"prompt": text} or {"messages": [...]} as vLLM does.
 Result<std::string> tokenize_answer(const json::Value& body, const ServedModel& model, const base::Clock& clock) {
     bool add_special = false, parse_special = false, with_pieces = false;
-    for (const auto& [name, target] : {std::pair{"add_special", &add_special}, {"parse_special", &parse_special}, {"with_pieces", &with_pieces}}) {
+    for (const auto& [name, target] :
+         {std::pair{"add_special", &add_special}, {"parse_special", &parse_special}, {"with_pieces", &with_pieces}}) {
         if (!present(body, name)) continue;
         Result<bool> read = read_bool(name, *body.find(name));
         if (!read) return read.take_error();

@@ -14,16 +14,20 @@ void append_number(std::string& out, double value) {
     char text[64];
     // Counts as plain integers, everything else as the shortest text that reads back equal.
     const bool whole = value == std::floor(value) && std::fabs(value) < 9e15;
-    const auto end = whole ? std::to_chars(text, text + sizeof text, static_cast<int64_t>(value)).ptr : std::to_chars(text, text + sizeof text, value).ptr;
+    const auto end = whole ? std::to_chars(text, text + sizeof text, static_cast<int64_t>(value)).ptr
+                           : std::to_chars(text, text + sizeof text, value).ptr;
     out.append(text, end);
 }
 
 void append_label(std::string& out, std::string_view name, std::string_view value) {
     out.append(name).append("=\"");
     for (const char c : value) {
-        if (c == '\\' || c == '"') out += '\\', out += c;
-        else if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\\' || c == '"')
+            out += '\\', out += c;
+        else if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
     }
     out += '"';
 }
@@ -57,12 +61,14 @@ void PrometheusText::line(std::string_view suffix, std::initializer_list<Label> 
 
 void PrometheusText::sample(double value, std::initializer_list<Label> labels) { line("", labels, "", value); }
 
-void PrometheusText::one(std::string_view name, std::string_view type, std::string_view help, double value, std::initializer_list<Label> labels) {
+void PrometheusText::one(std::string_view name, std::string_view type, std::string_view help, double value,
+                         std::initializer_list<Label> labels) {
     family(name, type, help);
     sample(value, labels);
 }
 
-void PrometheusText::histogram(std::string_view name, std::string_view help, const engine::Histogram& values, std::initializer_list<Label> labels) {
+void PrometheusText::histogram(std::string_view name, std::string_view help, const engine::Histogram& values,
+                               std::initializer_list<Label> labels) {
     family(name, "histogram", help);
     // Read once: the buckets, their sum and the count must agree within one answer.
     uint64_t cumulative = 0;

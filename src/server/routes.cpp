@@ -71,12 +71,14 @@ HttpResponse no_such_route(std::string_view path) {
     std::vector<std::pair<size_t, std::string_view>> near;
     for (const Routes::Row& row : Routes::table()) {
         const size_t distance = edit_distance(bare, row.path);
-        const bool part = bare.size() >= 4 && (row.path.find(bare.substr(1)) != std::string_view::npos || bare.find(row.path) != std::string_view::npos);
+        const bool part =
+            bare.size() >= 4 && (row.path.find(bare.substr(1)) != std::string_view::npos || bare.find(row.path) != std::string_view::npos);
         if (distance <= std::max<size_t>(2, row.path.size() / 3) || part) near.emplace_back(distance, row.path);
     }
     std::sort(near.begin(), near.end());
     std::string message = "no route " + base::printable(path);
-    for (size_t i = 0; i < std::min(near.size(), near_max); ++i) message.append(i == 0 ? "; did you mean /v1" : ", /v1").append(near[i].second);
+    for (size_t i = 0; i < std::min(near.size(), near_max); ++i)
+        message.append(i == 0 ? "; did you mean /v1" : ", /v1").append(near[i].second);
     message += near.empty() ? "; /v1/models and /v1/chat/completions are two that exist" : "?";
     return error_response(404, message, "not_found");
 }
@@ -120,7 +122,15 @@ void write_model(json::Writer& w, const ServedModel& model) {
     w.key("meta").begin_object().member("n_ctx_train", model.context_trained).member("n_params", model.n_params);
     w.member("size", model.size_bytes).member("n_vocab", model.n_vocab).member("architecture", model.architecture).end_object();
     w.key("architecture").begin_object();
-    w.key("input_modalities").begin_array().value("text").end_array().key("output_modalities").begin_array().value("text").end_array().end_object();
+    w.key("input_modalities")
+        .begin_array()
+        .value("text")
+        .end_array()
+        .key("output_modalities")
+        .begin_array()
+        .value("text")
+        .end_array()
+        .end_object();
     w.key("capabilities").begin_array().value("completion").end_array();
     w.key("sampling_defaults").begin_object().member("temperature", SamplingDefaults::temperature).member("top_k", SamplingDefaults::top_k);
     w.member("top_p", SamplingDefaults::top_p).member("min_p", SamplingDefaults::min_p).end_object();
@@ -134,14 +144,10 @@ bool accepts_gzip(std::string_view accept_encoding) { return accept_encoding.fin
 std::span<const Routes::Row> Routes::table() {
     // Sorted for readers of the message of a 404, not for the search.
     static constexpr std::array rows = {
-        Row{"/chat/completions", "POST", true, &Routes::chat},
-        Row{"/completions", "POST", true, &Routes::completions},
-        Row{"/models", "GET", false, &Routes::models},
-        Row{"/tokenize", "POST", false, &Routes::tokenize},
-        Row{"/detokenize", "POST", false, &Routes::detokenize},
-        Row{"/apply-template", "POST", false, &Routes::apply_template},
-        Row{"/health", "GET", false, &Routes::health},
-        Row{"/ready", "GET", false, &Routes::ready},
+        Row{"/chat/completions", "POST", true, &Routes::chat},  Row{"/completions", "POST", true, &Routes::completions},
+        Row{"/models", "GET", false, &Routes::models},          Row{"/tokenize", "POST", false, &Routes::tokenize},
+        Row{"/detokenize", "POST", false, &Routes::detokenize}, Row{"/apply-template", "POST", false, &Routes::apply_template},
+        Row{"/health", "GET", false, &Routes::health},          Row{"/ready", "GET", false, &Routes::ready},
         Row{"/metrics", "GET", false, &Routes::metrics},
     };
     return rows;
@@ -207,7 +213,8 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
         refusal->status = 204;
         refusal->headers.emplace_back("Allow", allow);
     } else if (!method_fits) {
-        refusal = error_response(405, std::string(row.path) + " takes " + std::string(row.method) + ", not " + base::printable(method, 32), "method_not_allowed");
+        refusal = error_response(405, std::string(row.path) + " takes " + std::string(row.method) + ", not " + base::printable(method, 32),
+                                 "method_not_allowed");
         refusal->headers.emplace_back("Allow", allow);
     } else if (row.method == "POST") {
         refusal = wrong_body_type(request);
@@ -215,13 +222,15 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
         if (!refusal && row.generates && draining_)
             refusal = to_response(base::Error{base::ErrorCode::unavailable, "the server is shutting down", ""}, 5);
     }
-    if (refusal) co_await noting.respond(std::move(*refusal));
-    else co_await (this->*row.handle)(std::move(request), noting);
+    if (refusal)
+        co_await noting.respond(std::move(*refusal));
+    else
+        co_await (this->*row.handle)(std::move(request), noting);
 
     const double seconds = static_cast<double>(clock_.now_ns() - begun_ns) / ns_per_s;
     counts_.count(row.path, noting.status(), seconds);
-    options_.access_log(base::cat(method, " ", row.path, " ", noting.status(), " ", static_cast<int64_t>(seconds * 1e3), " ms ", remote, " ", request_id,
-                                  key_name.empty() ? "" : " key ", key_name));
+    options_.access_log(base::cat(method, " ", row.path, " ", noting.status(), " ", static_cast<int64_t>(seconds * 1e3), " ms ", remote,
+                                  " ", request_id, key_name.empty() ? "" : " key ", key_name));
 }
 
 std::optional<HttpResponse> Routes::not_serving() const {
@@ -284,7 +293,9 @@ Routes::Done Routes::one_model(HttpRequest request, ResponseWriter& writer) {
     }
     const std::string_view id = bare_path(request.path).substr(std::string_view("/models/").size());
     if (id != model_->id) {
-        HttpResponse refusal = error_response(404, base::cat("the model ", base::printable(id), " does not exist; ", base::printable(model_->id), " is served here"), "model_not_found");
+        HttpResponse refusal = error_response(
+            404, base::cat("the model ", base::printable(id), " does not exist; ", base::printable(model_->id), " is served here"),
+            "model_not_found");
         co_await writer.respond(std::move(refusal));
         co_return;
     }

@@ -1,6 +1,7 @@
 // Every route of the server: one table from path and method to a handler. Loop thread only.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,8 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <boost/asio/awaitable.hpp>
 
 #include "base/clock.h"
 #include "server/assets.h"
@@ -26,7 +25,7 @@ namespace server {
 
 struct RoutesOptions {
     std::string version;
-    std::span<const Asset> assets;                          // the page; empty: none
+    std::span<const Asset> assets;  // the page; empty: none
     std::string_view assets_csp;
     bool vllm_metrics = true;
     // One line at the end of each request; no prompt, key or answer in it.
@@ -47,8 +46,8 @@ class Routes {
 
     // --- states: loading until set_model, then ready; draining once told ---
     void set_loading_status(std::string status) { loading_status_ = std::move(status); }  // "Loading model"
-    void set_model(const ServedModel& model, double load_s);  // outlives the routes
-    void set_draining() { draining_ = true; }                 // generation is refused with 503 from now on
+    void set_model(const ServedModel& model, double load_s);                              // outlives the routes
+    void set_draining() { draining_ = true; }                                             // generation is refused with 503 from now on
     // The engine's step in progress has taken longer than this: a hang, or a machine far too slow for the model.
     bool engine_stuck(int64_t limit_ms = limits::engine_stuck_ms) const;
     // Requests that are being prepared or answered.
@@ -56,9 +55,9 @@ class Routes {
 
     // A row of the table.
     struct Row {
-        std::string_view path;       // "/chat/completions"; also answered under /v1
-        std::string_view method;     // GET (HEAD too) or POST
-        bool generates = false;      // refused while draining
+        std::string_view path;    // "/chat/completions"; also answered under /v1
+        std::string_view method;  // GET (HEAD too) or POST
+        bool generates = false;   // refused while draining
         boost::asio::awaitable<void> (Routes::*handle)(HttpRequest, ResponseWriter&);
     };
     static std::span<const Row> table();

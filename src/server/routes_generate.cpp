@@ -26,11 +26,13 @@ std::string ignored_header(const std::vector<std::string>& names) {
     for (size_t i = 0; i < std::min(names.size(), limits::ignored_fields_listed); ++i) {
         if (i > 0) out += ", ";
         for (const char c : names[i].substr(0, name_bytes_max)) {
-            const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+            const bool plain =
+                (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
             out += plain ? c : '?';
         }
     }
-    if (names.size() > limits::ignored_fields_listed) out += ", and " + std::to_string(names.size() - limits::ignored_fields_listed) + " more";
+    if (names.size() > limits::ignored_fields_listed)
+        out += ", and " + std::to_string(names.size() - limits::ignored_fields_listed) + " more";
     return out;
 }
 
@@ -71,7 +73,9 @@ Routes::Done Routes::chat(HttpRequest request, ResponseWriter& writer) {
         co_await writer.respond(std::move(refusal));
         co_return;
     }
-    auto job = [&asked = parsed.value(), model = model_, seed = random_u64(), &clock = clock_] { return prepare(asked, *model, seed, clock); };
+    auto job = [&asked = parsed.value(), model = model_, seed = random_u64(), &clock = clock_] {
+        return prepare(asked, *model, seed, clock);
+    };
     base::Result<Prepared> prepared = co_await worker_.run(std::move(job));
     AnswerOptions options = answer_options(true, parsed.value());
     co_await generate(request, writer, parsed.value(), std::move(options), std::move(prepared));
@@ -125,8 +129,10 @@ Routes::Done Routes::generate(const HttpRequest& request, ResponseWriter& writer
     ignored.insert(ignored.end(), ready.ignored.begin(), ready.ignored.end());
     if (!ignored.empty()) head.headers.emplace_back("x-hearth-ignored", ignored_header(ignored));
     OpenAiAnswer answer(std::move(options), *model_->tokenizer);
-    if (asked.stream) co_await answer_stream(writer, *stream, answer, std::move(head));
-    else co_await answer_whole(writer, *stream, answer, std::move(head));
+    if (asked.stream)
+        co_await answer_stream(writer, *stream, answer, std::move(head));
+    else
+        co_await answer_whole(writer, *stream, answer, std::move(head));
 }
 
 // The head goes out with the first event, so that an early error still has its own status; or with the first

@@ -1,11 +1,10 @@
 #include "server/streams.h"
 
 #include <algorithm>
-#include <utility>
-
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "base/limits.h"
 
@@ -87,8 +86,10 @@ void Stream::deliver(const engine::Event& event, uint32_t prompt, uint32_t choic
         parts_[prompt].open = false;
         --open_requests_;
     }
-    if (error_) close();
-    else if (pieces_bytes_ > limits::stream_buffer_bytes) set_paused(true);
+    if (error_)
+        close();
+    else if (pieces_bytes_ > limits::stream_buffer_bytes)
+        set_paused(true);
     timer_.cancel();
 }
 
@@ -115,8 +116,10 @@ void Stream::set_paused(bool paused) {
     owner_.paused_count_ += paused ? 1 : -1;
     for (const Part& part : parts_) {
         if (!part.open) continue;
-        if (paused) owner_.engine_->pause(part.id);
-        else owner_.engine_->resume(part.id);
+        if (paused)
+            owner_.engine_->pause(part.id);
+        else
+            owner_.engine_->resume(part.id);
     }
 }
 

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,10 +16,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/engine.h"
@@ -26,13 +25,13 @@ namespace server {
 // What one event said, as an owned value. `choice` counts over all prompts of the HTTP request.
 struct Piece {
     uint32_t choice = 0;
-    uint32_t prompt = 0;                         // which prompt of the HTTP request
-    engine::TokenId token = -1;                  // -1: only text, or only the end
+    uint32_t prompt = 0;         // which prompt of the HTTP request
+    engine::TokenId token = -1;  // -1: only text, or only the end
     std::string text;
     float logprob = 0.0f;
     std::vector<engine::TokenLogprob> top;
     engine::FinishReason finish_reason = engine::FinishReason::none;
-    engine::Usage usage;                         // set with finish_reason
+    engine::Usage usage;  // set with finish_reason
 };
 
 class Streams;
@@ -48,7 +47,7 @@ class Stream {
     base::Result<void> submit(std::vector<engine::Request> requests);
     // Until there is something to take, the stream has ended, or the deadline. true: not the deadline.
     boost::asio::awaitable<bool> wait_until(std::chrono::steady_clock::time_point deadline);
-    std::vector<Piece> take();                   // in order; may be empty
+    std::vector<Piece> take();  // in order; may be empty
     // Nothing more will come (what take() has not given yet is still there).
     bool ended() const { return error_.has_value() || open_requests_ == 0; }
     // Why it ended early; set by abort(), by an engine error and when the server cut it.
@@ -69,11 +68,11 @@ class Stream {
     };
 
     Streams& owner_;
-    boost::asio::steady_timer timer_;            // expires never; cancelled to wake the reader
+    boost::asio::steady_timer timer_;  // expires never; cancelled to wake the reader
     std::vector<Part> parts_;
     uint32_t open_requests_ = 0;
     std::vector<Piece> pieces_;
-    size_t pieces_bytes_ = 0;                    // what pieces_ will take as SSE, roughly
+    size_t pieces_bytes_ = 0;  // what pieces_ will take as SSE, roughly
     bool paused_ = false;
     std::optional<base::Error> error_;
 };

@@ -1,14 +1,13 @@
 // One thread for pure, slow work (templates, tokens), so that the loop never computes.
 #pragma once
 
-#include <optional>
-#include <type_traits>
-#include <utility>
-
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace server {
 

@@ -78,7 +78,12 @@ TEST(Writer, TreesReadBackEqual) {
             case 3: v.data = std::ldexp(static_cast<double>(rng() % 1'000'003), static_cast<int>(rng() % 200) - 100); break;
             case 4: {
                 std::string text;
-                for (size_t n = rng() % 12; n > 0; --n) text += std::string_view("\"\\\n\x01" "a/\xc3\xa9", 9).substr(rng() % 7, 1);
+                for (size_t n = rng() % 12; n > 0; --n)
+                    text += std::string_view(
+                                "\"\\\n\x01"
+                                "a/\xc3\xa9",
+                                9)
+                                .substr(rng() % 7, 1);
                 while (!text.empty() && static_cast<unsigned char>(text.back()) >= 0x80) text.pop_back();
                 std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
                 v.data = std::move(text);
@@ -92,7 +97,8 @@ TEST(Writer, TreesReadBackEqual) {
             }
             default: {
                 json::Object object;
-                for (size_t n = rng() % 5; n > 0; --n) object.emplace_back(std::string("k").append(std::to_string(n)), self(self, depth + 1));
+                for (size_t n = rng() % 5; n > 0; --n)
+                    object.emplace_back(std::string("k").append(std::to_string(n)), self(self, depth + 1));
                 v.data = std::move(object);
             }
         }

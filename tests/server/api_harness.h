@@ -1,6 +1,11 @@
 // The routes with everything around them faked: engine, tokenizer, template, socket.
 #pragma once
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -8,12 +13,6 @@
 #include <string_view>
 #include <thread>
 #include <vector>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "json/parse.h"
 #include "server/routes.h"
@@ -26,7 +25,8 @@ namespace api {
 // "<role>content\n" for each message; an open "<assistant>" when asked. Only the content is the user's.
 class FakeTemplate final : public text::ChatTemplate {
   public:
-    base::Result<std::vector<text::Segment>> render(const text::ValueObject& variables, std::span<const std::string_view>, const base::Clock&) const override {
+    base::Result<std::vector<text::Segment>> render(const text::ValueObject& variables, std::span<const std::string_view>,
+                                                    const base::Clock&) const override {
         std::vector<text::Segment> out;
         bool add_prompt = false;
         for (const auto& [name, value] : variables) {
@@ -51,7 +51,7 @@ class FakeTemplate final : public text::ChatTemplate {
 // What a client would see.
 struct Seen {
     server::HttpResponse head;
-    std::string body;                       // of a stream: all writes joined
+    std::string body;  // of a stream: all writes joined
     std::vector<std::string> writes;
     bool responded = false, streamed = false, ended = false, returned = false;
     json::Value json() const {
@@ -154,7 +154,8 @@ class Harness {
         Seen seen;
         std::unique_ptr<FakeWriter> writer;
     };
-    Call& begin(std::string method, std::string path, std::string body = "", std::vector<std::pair<std::string, std::string>> headers = {}) {
+    Call& begin(std::string method, std::string path, std::string body = "",
+                std::vector<std::pair<std::string, std::string>> headers = {}) {
         calls.push_back(std::make_unique<Call>());
         Call& call = *calls.back();
         call.writer = std::make_unique<FakeWriter>(call.seen, io);
@@ -192,12 +193,15 @@ class Harness {
         }
         return false;
     }
-    const Seen& call(std::string method, std::string path, std::string body = "", std::vector<std::pair<std::string, std::string>> headers = {}) {
+    const Seen& call(std::string method, std::string path, std::string body = "",
+                     std::vector<std::pair<std::string, std::string>> headers = {}) {
         Call& started = begin(std::move(method), std::move(path), std::move(body), std::move(headers));
         until([&] { return started.seen.returned; });
         return started.seen;
     }
-    const Seen& post(std::string path, std::string body) { return call("POST", std::move(path), std::move(body), {{"content-type", "application/json"}}); }
+    const Seen& post(std::string path, std::string body) {
+        return call("POST", std::move(path), std::move(body), {{"content-type", "application/json"}});
+    }
 
     support::FakeClock clock;
     support::FakeEngine engine;

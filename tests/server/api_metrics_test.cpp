@@ -15,8 +15,8 @@ using api::Harness;
 const std::string hello = R"({"messages":[{"role":"user","content":"secret prompt"}]})";
 
 struct Exposition {
-    std::map<std::string, std::string> types;      // family -> type
-    std::map<std::string, double> samples;         // name{labels} -> value
+    std::map<std::string, std::string> types;  // family -> type
+    std::map<std::string, double> samples;     // name{labels} -> value
 };
 
 // A strict reader of text format 0.0.4: HELP and TYPE before the samples, each family once.
@@ -44,7 +44,9 @@ Exposition read(const std::string& text) {
         const size_t space = line.rfind(' ');
         EXPECT_NE(space, std::string::npos) << line;
         const std::string key = line.substr(0, space), name = key.substr(0, key.find('{'));
-        EXPECT_TRUE(name == family || (out.types[family] == "histogram" && (name == family + "_bucket" || name == family + "_sum" || name == family + "_count"))) << line;
+        EXPECT_TRUE(name == family || (out.types[family] == "histogram" &&
+                                       (name == family + "_bucket" || name == family + "_sum" || name == family + "_count")))
+            << line;
         EXPECT_EQ(out.samples.count(key), 0u) << "twice: " << key;
         size_t used = 0;
         out.samples[key] = std::stod(line.substr(space + 1), &used);
@@ -82,8 +84,9 @@ TEST(Metrics, FormatAndFamilies) {
     EXPECT_EQ(e.samples.at("vllm:num_requests_running" + labels), 3);
     EXPECT_EQ(e.samples.at("vllm:num_requests_waiting" + labels), 4);
     EXPECT_EQ(e.samples.at("vllm:kv_cache_usage_perc" + labels), 0.25);
-    for (const char* family : {"vllm:cache_config_info", "vllm:lora_requests_info", "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:request_success_total",
-                               "vllm:time_to_first_token_seconds", "vllm:inter_token_latency_seconds", "vllm:e2e_request_latency_seconds"})
+    for (const char* family : {"vllm:cache_config_info", "vllm:lora_requests_info", "vllm:prompt_tokens_total",
+                               "vllm:generation_tokens_total", "vllm:request_success_total", "vllm:time_to_first_token_seconds",
+                               "vllm:inter_token_latency_seconds", "vllm:e2e_request_latency_seconds"})
         EXPECT_EQ(e.types.count(family), 1u) << family;
     // The text of a prompt is nowhere.
     EXPECT_EQ(seen.body.find("secret"), std::string::npos);
@@ -102,7 +105,8 @@ TEST(Metrics, VllmsBoundariesAreASubsetOfOurs) {
         for (const double bound : theirs) EXPECT_NE(std::find(ours.begin(), ours.end(), bound), ours.end()) << bound;
     };
     contains(engine::itl_bounds_s, {.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80});
-    contains(engine::ttft_bounds_s, {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560});
+    contains(engine::ttft_bounds_s,
+             {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560});
     contains(engine::request_bounds_s, {.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680});
 }
 

@@ -37,8 +37,12 @@ base::Error refused_completion(const std::string& fields) {
     return parsed ? base::Error{} : parsed.take_error();
 }
 
-std::string content(const ChatRequest& request, size_t i) { return std::get<std::string>(std::get<text::ValueObject>(request.messages[i].data)[1].second.data); }
-std::string role(const ChatRequest& request, size_t i) { return std::get<std::string>(std::get<text::ValueObject>(request.messages[i].data)[0].second.data); }
+std::string content(const ChatRequest& request, size_t i) {
+    return std::get<std::string>(std::get<text::ValueObject>(request.messages[i].data)[1].second.data);
+}
+std::string role(const ChatRequest& request, size_t i) {
+    return std::get<std::string>(std::get<text::ValueObject>(request.messages[i].data)[0].second.data);
+}
 
 TEST(ChatRequest, Defaults) {
     const ChatRequest r = chat("");
@@ -54,9 +58,12 @@ TEST(ChatRequest, Defaults) {
 }
 
 TEST(ChatRequest, EveryHonouredFieldArrives) {
-    const ChatRequest r = chat(R"(,"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"min_tokens":2,"ignore_eos":true,
-        "cache_prompt":false,"return_tokens":true,"n":3,"seed":-1,"stop":["a","b"],"temperature":0,"top_k":7,"top_p":0.5,"min_p":0.1,"typical_p":0.9,
-        "repeat_penalty":1.1,"repeat_last_n":64,"presence_penalty":-2,"frequency_penalty":2,"logit_bias":{"7":-100,"8":1.5},"logprobs":true,"top_logprobs":20)");
+    const ChatRequest r =
+        chat(R"(,"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"min_tokens":2,"ignore_eos":true,
+        "cache_prompt":false,"return_tokens":true,"n":3,"seed":-1,"stop":["a","b"],"temperature":0,"top_k":7,"top_p":0.5,"min_p":0.1,
+        "typical_p":0.9,
+        "repeat_penalty":1.1,"repeat_last_n":64,"presence_penalty":-2,"frequency_penalty":2,"logit_bias":{"7":-100,"8":1.5},
+        "logprobs":true,"top_logprobs":20)");
     EXPECT_EQ(r.model, "m");
     EXPECT_TRUE(r.stream && r.include_usage && r.ignore_eos && r.return_tokens && r.logprobs);
     EXPECT_FALSE(r.cache_prompt);
@@ -82,7 +89,8 @@ TEST(ChatRequest, EveryHonouredFieldArrives) {
 }
 
 TEST(ChatRequest, NullEqualsAbsent) {
-    const ChatRequest r = chat(R"(,"model":null,"stream":null,"stream_options":null,"max_tokens":null,"n":null,"seed":null,"stop":null,"temperature":null,
+    const ChatRequest r =
+        chat(R"(,"model":null,"stream":null,"stream_options":null,"max_tokens":null,"n":null,"seed":null,"stop":null,"temperature":null,
         "top_p":null,"logit_bias":null,"logprobs":null,"top_logprobs":null,"tools":null,"tool_choice":null,"response_format":null,"user":null,
         "chat_template_kwargs":null,"continue_final_message":null,"grammar":null)");
     EXPECT_EQ(r.sampling.temperature, 0.8f);
@@ -176,11 +184,13 @@ TEST(ChatRequest, LimitsOnCounts) {
 }
 
 TEST(ChatRequest, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
-    for (const char* fields : {R"("tools":[{"type":"function","function":{"name":"f"}}])", R"("tools":[{}],"tool_choice":"auto")", R"("functions":[{"name":"f"}])",
-                               R"("response_format":{"type":"json_object"})", R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}})",
-                               R"("grammar":"root ::= \"a\"")", R"("json_schema":{"type":"object"})", R"("guided_json":{"a":1})", R"("chat_template":"{{ x }}")",
-                               R"("mirostat":2)", R"("dry_multiplier":0.8)", R"("xtc_probability":0.5)", R"("top_n_sigma":1)", R"("modalities":["text","audio"])",
-                               R"("length_penalty":2)", R"("use_beam_search":true)", R"("stop_token_ids":[1])", R"("skip_special_tokens":false)"}) {
+    for (const char* fields :
+         {R"("tools":[{"type":"function","function":{"name":"f"}}])", R"("tools":[{}],"tool_choice":"auto")",
+          R"("functions":[{"name":"f"}])", R"("response_format":{"type":"json_object"})",
+          R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}})", R"("grammar":"root ::= \"a\"")",
+          R"("json_schema":{"type":"object"})", R"("guided_json":{"a":1})", R"("chat_template":"{{ x }}")", R"("mirostat":2)",
+          R"("dry_multiplier":0.8)", R"("xtc_probability":0.5)", R"("top_n_sigma":1)", R"("modalities":["text","audio"])",
+          R"("length_penalty":2)", R"("use_beam_search":true)", R"("stop_token_ids":[1])", R"("skip_special_tokens":false)"}) {
         const base::Error error = refused(fields);
         EXPECT_EQ(error.code, base::ErrorCode::unsupported) << fields;
         EXPECT_EQ(std::string_view(fields).substr(1, error.field.size()), error.field);
@@ -192,7 +202,8 @@ TEST(ChatRequest, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
 }
 
 TEST(ChatRequest, FieldsThatSayNothingArePassedOver) {
-    const ChatRequest r = chat(R"(,"tools":[],"tool_choice":"none","functions":[],"response_format":{"type":"text"},"grammar":"","mirostat":0,"dry_multiplier":0,
+    const ChatRequest r = chat(
+        R"(,"tools":[],"tool_choice":"none","functions":[],"response_format":{"type":"text"},"grammar":"","mirostat":0,"dry_multiplier":0,
         "top_n_sigma":-1,"modalities":["text"],"length_penalty":1.0,"use_beam_search":false,"stop_token_ids":[],"skip_special_tokens":true,
         "user":"u","store":true,"metadata":{"a":"b"},"service_tier":"auto","parallel_tool_calls":false,"prompt_cache_key":"k","reasoning_effort":"low",
         "safety_identifier":"x","verbosity":"low")");
@@ -246,8 +257,10 @@ TEST(ChatMessages, RefusedByPath) {
         {R"({"messages":[{"role":"user","content":[{"text":"x"}]}]})", "messages[0].content[0].type"},
         {R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "messages[0].content[0].text"},
         {R"({"messages":[{"role":"user","content":[{"type":"text","text":5}]}]})", "messages[0].content[0].text"},
-        {R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]})", "messages[1].content[0].type"},
-        {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://169.254.169.254"}}]}]})", "messages[0].content[0].type"},
+        {R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]})",
+         "messages[1].content[0].type"},
+        {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://169.254.169.254"}}]}]})",
+         "messages[0].content[0].type"},
         {R"({"messages":[{"role":"user","content":"a","name":5}]})", "messages[0].name"},
         {R"({"messages":[{"role":"assistant","tool_calls":"x"}]})", "messages[0].tool_calls"},
     };
@@ -262,7 +275,8 @@ TEST(ChatMessages, RefusedByPath) {
 
 TEST(ChatMessages, AnOpenAnswerIsGoneOnWith) {
     const auto rendering = [](const std::string& fields) {
-        base::Result<ChatRequest> parsed = server::parse_chat_request(R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"I th"}])" + fields + "}");
+        base::Result<ChatRequest> parsed = server::parse_chat_request(
+            R"({"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"I th"}])" + fields + "}");
         EXPECT_TRUE(parsed.ok());
         return std::pair(parsed.value().continue_final_message, parsed.value().add_generation_prompt);
     };

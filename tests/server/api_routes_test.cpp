@@ -101,9 +101,12 @@ TEST(Routes, StreamHasTheReferenceShape) {
         EXPECT_EQ(int_at(event, {"created"}), int_at(events[0], {"created"}));
         EXPECT_EQ(text_at(event, {"system_fingerprint"}), "fp_test");
     }
-    EXPECT_EQ(json::to_text(at(events[0], {"choices", "0"})), R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})");
-    EXPECT_EQ(json::to_text(at(events[1], {"choices", "0"})), R"({"index":0,"delta":{"content":"Hello"},"logprobs":null,"finish_reason":null})");
-    EXPECT_EQ(json::to_text(at(events[2], {"choices", "0"})), R"({"index":0,"delta":{"content":" world"},"logprobs":null,"finish_reason":null})");
+    EXPECT_EQ(json::to_text(at(events[0], {"choices", "0"})),
+              R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})");
+    EXPECT_EQ(json::to_text(at(events[1], {"choices", "0"})),
+              R"({"index":0,"delta":{"content":"Hello"},"logprobs":null,"finish_reason":null})");
+    EXPECT_EQ(json::to_text(at(events[2], {"choices", "0"})),
+              R"({"index":0,"delta":{"content":" world"},"logprobs":null,"finish_reason":null})");
     EXPECT_EQ(json::to_text(at(events[3], {"choices", "0"})), R"({"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"})");
     EXPECT_TRUE(at(events[3], {"usage"}).is_null() && events[3].find("usage"));
     EXPECT_TRUE(at(events[4], {"choices"}).as_array()->empty());
@@ -128,7 +131,8 @@ TEST(Routes, StreamedTextEqualsWholeText) {
     h.load();
     h.engine.script = [](const engine::Request&, uint32_t choice) {
         support::FakeEngine::Script script;
-        for (uint32_t i = 0; i < 40 + choice; ++i) script.pieces.push_back(i % 3 == 0 ? "" : i % 3 == 1 ? "\xc3\xa9\"\n" : base::cat("x", choice * 100 + i));
+        for (uint32_t i = 0; i < 40 + choice; ++i)
+            script.pieces.push_back(i % 3 == 0 ? "" : i % 3 == 1 ? "\xc3\xa9\"\n" : base::cat("x", choice * 100 + i));
         script.finish = choice == 1 ? engine::FinishReason::length : engine::FinishReason::stop;
         script.eos = choice != 1;
         return script;
@@ -161,15 +165,18 @@ TEST(Routes, ChatLogprobsAndTokens) {
     const Seen& whole = h.post("/v1/chat/completions", body + "}");
     const Value v = whole.json();
     // Tokens 'a', 'b' of the fake vocabulary; the end-of-text token is not part of the answer.
-    EXPECT_EQ(json::to_text(at(v, {"choices", "0", "logprobs", "content"})),
-              R"([{"token":"a","logprob":-0.5,"bytes":[97],"top_logprobs":[{"token":"a","logprob":-0.5,"bytes":[97]},{"token":"b","logprob":-1.5,"bytes":[98]}]},)"
-              R"({"token":"b","logprob":-0.5,"bytes":[98],"top_logprobs":[{"token":"b","logprob":-0.5,"bytes":[98]},{"token":"c","logprob":-1.5,"bytes":[99]}]}])");
+    EXPECT_EQ(
+        json::to_text(at(v, {"choices", "0", "logprobs", "content"})),
+        R"([{"token":"a","logprob":-0.5,"bytes":[97],"top_logprobs":[{"token":"a","logprob":-0.5,"bytes":[97]},{"token":"b","logprob":-1.5,"bytes":[98]}]},)"
+        R"({"token":"b","logprob":-0.5,"bytes":[98],"top_logprobs":[{"token":"b","logprob":-0.5,"bytes":[98]},{"token":"c","logprob":-1.5,"bytes":[99]}]}])");
     EXPECT_EQ(json::to_text(at(v, {"choices", "0", "tokens"})), "[97,98]");
     const Seen& stream = h.post("/v1/chat/completions", body + R"(,"stream":true})");
     json::Array entries, tokens;
     for (const Value& event : stream.events()) {
-        if (const json::Array* list = at(event, {"choices", "0", "logprobs", "content"}).as_array()) entries.insert(entries.end(), list->begin(), list->end());
-        if (const json::Array* list = at(event, {"choices", "0", "tokens"}).as_array()) tokens.insert(tokens.end(), list->begin(), list->end());
+        if (const json::Array* list = at(event, {"choices", "0", "logprobs", "content"}).as_array())
+            entries.insert(entries.end(), list->begin(), list->end());
+        if (const json::Array* list = at(event, {"choices", "0", "tokens"}).as_array())
+            tokens.insert(tokens.end(), list->begin(), list->end());
     }
     EXPECT_EQ(entries, *at(v, {"choices", "0", "logprobs", "content"}).as_array());
     EXPECT_EQ(tokens, *at(v, {"choices", "0", "tokens"}).as_array());
@@ -211,7 +218,8 @@ TEST(Routes, PrefillGoesOnWithTheAnswer) {
 TEST(Routes, TemplateArguments) {
     Harness h;
     h.load();
-    const Seen& seen = h.post("/v1/chat/completions", hello + R"(,"chat_template_kwargs":{"style":"terse","enable_thinking":false},"extra":1})");
+    const Seen& seen =
+        h.post("/v1/chat/completions", hello + R"(,"chat_template_kwargs":{"style":"terse","enable_thinking":false},"extra":1})");
     EXPECT_EQ(seen.head.status, 200u);
     EXPECT_EQ(seen.header("x-hearth-ignored"), "extra, chat_template_kwargs.enable_thinking");
     const Seen& own = h.post("/v1/chat/completions", hello + R"(,"chat_template_kwargs":{"messages":[]}})");
@@ -237,16 +245,20 @@ TEST(Routes, ContextLength) {
     Harness h;
     h.load();
     // 1024 tokens of context, a token a byte; BOS (B) and the template come on top.
-    const auto body = [](size_t content, const std::string& fields) { return R"({"messages":[{"role":"user","content":")" + std::string(content, 'x') + "\"}]" + fields + "}"; };
+    const auto body = [](size_t content, const std::string& fields) {
+        return R"({"messages":[{"role":"user","content":")" + std::string(content, 'x') + "\"}]" + fields + "}";
+    };
     const size_t framing = std::string("B<user>\n<assistant>").size();
     const Seen& over = h.post("/v1/chat/completions", body(1024 - framing, ""));
     EXPECT_EQ(over.head.status, 400u);
     EXPECT_EQ(text_at(over.json(), {"error", "code"}), "context_length_exceeded");
     EXPECT_EQ(text_at(over.json(), {"error", "message"}),
-              "This model's maximum context length is 1024 tokens. However, your messages resulted in 1024 tokens. Please reduce the length of the messages.");
+              "This model's maximum context length is 1024 tokens. However, your messages resulted in 1024 tokens. Please reduce the "
+              "length of the messages.");
     const Seen& both = h.post("/v1/chat/completions", body(1000 - framing, R"(,"max_tokens":25)"));
     EXPECT_EQ(text_at(both.json(), {"error", "message"}),
-              "This model's maximum context length is 1024 tokens. However, you requested 1025 tokens (1000 in the messages, 25 in the completion). Please reduce the length of "
+              "This model's maximum context length is 1024 tokens. However, you requested 1025 tokens (1000 in the messages, 25 in the "
+              "completion). Please reduce the length of "
               "the messages or completion.");
     EXPECT_TRUE(h.engine.submitted.empty());
     EXPECT_EQ(h.post("/v1/chat/completions", body(1000 - framing, R"(,"max_tokens":24)")).head.status, 200u);
@@ -258,13 +270,16 @@ TEST(Routes, ContextLength) {
     EXPECT_EQ(text_at(h.post("/v1/completions", R"({"prompt":[300]})").json(), {"error", "param"}), "prompt[0]");
     EXPECT_EQ(text_at(h.post("/v1/completions", R"({"prompt":"x","logit_bias":{"272":1}})").json(), {"error", "param"}), "logit_bias");
     EXPECT_EQ(h.post("/v1/completions", R"({"prompt":""})").head.status, 200u);  // BOS alone is a prompt
-    EXPECT_EQ(text_at(h.post("/v1/completions", R"({"prompt":"x","min_tokens":5,"max_tokens":4})").json(), {"error", "param"}), "min_tokens");
+    EXPECT_EQ(text_at(h.post("/v1/completions", R"({"prompt":"x","min_tokens":5,"max_tokens":4})").json(), {"error", "param"}),
+              "min_tokens");
 }
 
 TEST(Routes, FullQueueIs429WithRetryAfter) {
     Harness h;
     h.load();
-    h.engine.gate = [](const engine::Request&) -> base::Result<void> { return base::Error{base::ErrorCode::queue_full, "8 requests wait", ""}; };
+    h.engine.gate = [](const engine::Request&) -> base::Result<void> {
+        return base::Error{base::ErrorCode::queue_full, "8 requests wait", ""};
+    };
     const Seen& seen = h.post("/v1/chat/completions", hello + R"(,"stream":true})");
     EXPECT_EQ(seen.head.status, 429u);
     EXPECT_EQ(seen.header("Retry-After"), "7");
@@ -365,7 +380,9 @@ TEST(Routes, BodiesOfOtherOriginsMustBeJson) {
     Harness h;
     h.load();
     using Headers = std::vector<std::pair<std::string, std::string>>;
-    const auto status = [&](Headers headers) { return h.call("POST", "/v1/chat/completions", hello + "}", std::move(headers)).head.status; };
+    const auto status = [&](Headers headers) {
+        return h.call("POST", "/v1/chat/completions", hello + "}", std::move(headers)).head.status;
+    };
     EXPECT_EQ(status({}), 200u);
     EXPECT_EQ(status({{"content-type", "application/json; charset=utf-8"}}), 200u);
     EXPECT_EQ(status({{"content-type", "application/x-www-form-urlencoded"}}), 200u);  // curl -d
@@ -406,7 +423,8 @@ TEST(Routes, AModelWithoutTemplateStillCompletes) {
 
 TEST(Routes, PageAssets) {
     Harness h;
-    static constexpr server::Asset page[] = {{"/", "text/html; charset=utf-8", "\"e1\"", "", "<html>"}, {"/", "text/html; charset=utf-8", "\"e2\"", "gzip", "GZ"}};
+    static constexpr server::Asset page[] = {{"/", "text/html; charset=utf-8", "\"e1\"", "", "<html>"},
+                                             {"/", "text/html; charset=utf-8", "\"e2\"", "gzip", "GZ"}};
     h.options.assets = page;
     h.options.assets_csp = "default-src 'none'";
     h.routes = std::make_unique<server::Routes>(h.options, *h.streams, *h.worker, h.clock);

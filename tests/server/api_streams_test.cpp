@@ -62,7 +62,8 @@ TEST(Streams, ASlowReaderPausesItsSequenceAndNobodyElses) {
     std::string text;
     for (const json::Value& event : slow.seen.events())
         if (const json::Value* choices = event.find("choices"); choices && !choices->as_array()->empty())
-            if (const json::Value* delta = (*choices->as_array())[0].find("delta"); delta && delta->find("content")) text += *delta->find("content")->as_string();
+            if (const json::Value* delta = (*choices->as_array())[0].find("delta"); delta && delta->find("content"))
+                text += *delta->find("content")->as_string();
     EXPECT_EQ(text.size(), 3000u * 5);
 }
 
@@ -134,10 +135,14 @@ TEST(Streams, EventsWithoutAStreamAreDropped) {
 TEST(Streams, ManyAtOnceEachGetTheirOwn) {
     Harness h;
     h.load();
-    h.engine.script = [](const engine::Request& request, uint32_t) { return long_script(1 + request.max_tokens, base::cat("<", request.max_tokens, ">")); };
+    h.engine.script = [](const engine::Request& request, uint32_t) {
+        return long_script(1 + request.max_tokens, base::cat("<", request.max_tokens, ">"));
+    };
     std::vector<Harness::Call*> calls;
     for (int i = 1; i <= 32; ++i)
-        calls.push_back(&h.begin("POST", "/v1/completions", R"({"prompt":"x","stream":)" + std::string(i % 2 ? "true" : "false") + ",\"max_tokens\":" + std::to_string(i) + "}"));
+        calls.push_back(
+            &h.begin("POST", "/v1/completions",
+                     R"({"prompt":"x","stream":)" + std::string(i % 2 ? "true" : "false") + ",\"max_tokens\":" + std::to_string(i) + "}"));
     ASSERT_TRUE(h.until([&] {
         for (const Harness::Call* call : calls)
             if (!call->seen.returned) return false;
@@ -151,7 +156,8 @@ TEST(Streams, ManyAtOnceEachGetTheirOwn) {
             text = *(*seen.json().find("choices")->as_array())[0].find("text")->as_string();
         } else {
             for (const json::Value& event : seen.events())
-                if (const json::Array* choices = event.find("choices")->as_array(); !choices->empty()) text += *(*choices)[0].find("text")->as_string();
+                if (const json::Array* choices = event.find("choices")->as_array(); !choices->empty())
+                    text += *(*choices)[0].find("text")->as_string();
         }
         EXPECT_EQ(text, expected);
     }

@@ -17,10 +17,12 @@ class FakeEngine final : public engine::Engine {
     struct Script {
         std::vector<std::string> pieces;  // token i has the id first_token + i % 26
         engine::FinishReason finish = engine::FinishReason::stop;
-        bool eos = true;                  // the end is an event with the tokenizer's EOS (256 of FakeTokenizer)
+        bool eos = true;  // the end is an event with the tokenizer's EOS (256 of FakeTokenizer)
     };
     // What choice `choice` of a request answers.
-    std::function<Script(const engine::Request&, uint32_t choice)> script = [](const engine::Request&, uint32_t) { return Script{{"Hello", " world"}}; };
+    std::function<Script(const engine::Request&, uint32_t choice)> script = [](const engine::Request&, uint32_t) {
+        return Script{{"Hello", " world"}};
+    };
     // Set to refuse the next submits.
     std::function<base::Result<void>(const engine::Request&)> gate = [](const engine::Request&) { return base::Result<void>(); };
     std::function<void()> wake = [] {};
