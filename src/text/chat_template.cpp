@@ -51,9 +51,7 @@ class JinjaTemplate final : public ChatTemplate {
         } catch (const jinja::Failure& failure) {
             if (failure.raised_by_template) return Error{failure.code, failure.message, ""};
             return located(failure, template_->source, failure.position != jinja::no_position ? failure.position : position);
-        } catch (const std::bad_alloc&) {
-            return out_of_memory();
-        }
+        } catch (const std::bad_alloc&) { return out_of_memory(); }
     }
 
     std::string_view source() const override { return source_; }
@@ -86,17 +84,13 @@ base::Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string sour
         return Error{ErrorCode::too_large, cat("chat template: ", source.size(), " bytes; ", limits::template_bytes, " are allowed"), ""};
     }
     const size_t valid = base::utf8::valid_prefix(source);
-    if (valid < source.size()) {
-        return Error{ErrorCode::invalid_argument, cat("chat template: byte ", valid, " is not valid UTF-8"), ""};
-    }
+    if (valid < source.size()) { return Error{ErrorCode::invalid_argument, cat("chat template: byte ", valid, " is not valid UTF-8"), ""}; }
     try {
         auto parsed = jinja::parse_template(source);
         return std::unique_ptr<ChatTemplate>(new JinjaTemplate(std::move(source), std::move(parsed)));
     } catch (const jinja::Failure& failure) {
         return located(failure, jinja::normalize_source(source), failure.position);
-    } catch (const std::bad_alloc&) {
-        return out_of_memory();
-    }
+    } catch (const std::bad_alloc&) { return out_of_memory(); }
 }
 
 std::string to_string(std::span<const Segment> segments) {

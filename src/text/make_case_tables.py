@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes unicode_case_tables.cpp: what Python's str methods know about letters, for the chat template interpreter.
+"""Writes unicode_case_tables.cpp and unicode_property_tables.cpp: what Python's str methods know about letters, for the chat template interpreter.
 
     python3 src/text/make_case_tables.py        (a Python 3.11 has Unicode 14, which is the reference of the tests)
 """
@@ -31,7 +31,7 @@ def progressions(values):
 def fill(rows):
     lines, line = [], "   "
     for row in rows:
-        if len(line) + 1 + len(row) > 128:
+        if len(line) + 1 + len(row) > 150:
             lines.append(line)
             line = "   "
         line += " " + row
@@ -62,36 +62,47 @@ def predicate(name, test):
     return f"constexpr PropertyRow {name}_rows[] = {{\n{fill(f'{{0x{a:x}, 0x{b:x}, {s}}},' for a, b, s in rows)}\n}};\n"
 
 
+HEAD = f"""// Written by make_case_tables.py from Unicode {unicodedata.unidata_version}; not edited by hand.
+// clang-format off
+#include "text/unicode_case.h"
+
+namespace text {{
+
+namespace {{
+"""
+
+# Final sigma: what the rule looks through.
+CASE_IGNORABLE = "'.:·\u2018\u2019\u2024\u2027\uff07\uff0e\ufe13\ufe52\ufe55\uff1a\u0387\u055f\u05f4"
+
+PROPERTIES = {
+    "lower": lambda c: c.islower(),
+    "upper": lambda c: c.isupper(),
+    "title": lambda c: unicodedata.category(c) == "Lt",
+    "decimal": lambda c: c.isdecimal(),
+    "digit": lambda c: c.isdigit(),
+    "numeric": lambda c: c.isnumeric(),
+    "alpha": lambda c: c.isalpha(),
+    "not_printable": lambda c: not c.isprintable(),
+    "case_ignorable": lambda c: unicodedata.category(c) in ("Mn", "Me", "Cf", "Lm", "Sk") or c in CASE_IGNORABLE,
+}
+
+
+def table_of(mapping_name, suffix, row):
+    cases = "".join(f"        case CaseMapping::{m}: return {m}_{suffix};\n" for m in ("lower", "upper", "title"))
+    return f"std::span<const {row}> {mapping_name}(CaseMapping mapping) {{\n    switch (mapping) {{\n{cases}    }}\n    return {{}};\n}}\n\n"
+
+
 def main():
-    parts = [
-        f"// Written by make_case_tables.py from Unicode {unicodedata.unidata_version}; not edited by hand.\n"
-        '#include "text/unicode_case.h"\n\nnamespace text {\n\nnamespace {\n',
-        mapping("lower", lambda c: c.lower()),
-        mapping("upper", lambda c: c.upper()),
-        mapping("title", lambda c: c.title()),
-        predicate("is_lower", lambda c: c.islower()),
-        predicate("is_upper", lambda c: c.isupper()),
-        predicate("is_title", lambda c: unicodedata.category(c) == "Lt"),
-        predicate("is_decimal", lambda c: c.isdecimal()),
-        predicate("is_digit", lambda c: c.isdigit()),
-        predicate("is_numeric", lambda c: c.isnumeric()),
-        predicate("is_alpha", lambda c: c.isalpha()),
-        predicate("not_printable", lambda c: not c.isprintable()),
-        # Final sigma: what the rule looks through.
-        predicate("case_ignorable", lambda c: unicodedata.category(c) in ("Mn", "Me", "Cf", "Lm", "Sk") or c in "'.:·\u2018\u2019\u2024\u2027\uff07\uff0e\ufe13\ufe52\ufe55\uff1a\u0387\u055f\u05f4"),
-        "}  // namespace\n\n",
-        "std::span<const CaseRow> case_rows(CaseMapping m) {\n"
-        "    return m == CaseMapping::lower ? std::span<const CaseRow>(lower_rows) : m == CaseMapping::upper ? std::span<const CaseRow>(upper_rows) : std::span<const CaseRow>(title_rows);\n}\n\n"
-        "std::span<const CaseSpecial> case_specials(CaseMapping m) {\n"
-        "    return m == CaseMapping::lower ? std::span<const CaseSpecial>(lower_special) : m == CaseMapping::upper ? std::span<const CaseSpecial>(upper_special) : std::span<const CaseSpecial>(title_special);\n}\n\n"
-        "std::span<const PropertyRow> property_rows(Property p) {\n    switch (p) {\n"
-        + "".join(
-            f"        case Property::{n}: return {t}_rows;\n"
-            for n, t in [("lower", "is_lower"), ("upper", "is_upper"), ("title", "is_title"), ("decimal", "is_decimal"), ("digit", "is_digit"), ("numeric", "is_numeric"), ("alpha", "is_alpha"), ("not_printable", "not_printable"), ("case_ignorable", "case_ignorable")]
-        )
-        + "    }\n    return {};\n}\n\n}  // namespace text\n",
-    ]
-    pathlib.Path(__file__).with_name("unicode_case_tables.cpp").write_text("\n".join(parts[:1]) + "\n".join(parts[1:]))
+    folder = pathlib.Path(__file__).parent
+    mappings = {"lower": lambda c: c.lower(), "upper": lambda c: c.upper(), "title": lambda c: c.title()}
+    text = HEAD + "\n".join(mapping(name, change) for name, change in mappings.items()) + "}  // namespace\n\n"
+    text += table_of("case_rows", "rows", "CaseRow") + table_of("case_specials", "special", "CaseSpecial")
+    (folder / "unicode_case_tables.cpp").write_text(text + "}  // namespace text\n")
+
+    text = HEAD + "\n".join(predicate(name, test) for name, test in PROPERTIES.items()) + "}  // namespace\n\n"
+    cases = "".join(f"        case Property::{name}: return {name}_rows;\n" for name in PROPERTIES)
+    text += f"std::span<const PropertyRow> property_rows(Property property) {{\n    switch (property) {{\n{cases}    }}\n    return {{}};\n}}\n\n"
+    (folder / "unicode_property_tables.cpp").write_text(text + "}  // namespace text\n")
 
 
 main()

@@ -46,7 +46,7 @@ def main() -> None:
         line += " " + row
     lines.append(line)
     text = (
-        f"// Written by make_unicode_tables.py from Unicode {unicodedata.unidata_version}; not edited by hand.\n"
+        f"// Written by make_unicode_tables.py from Unicode {unicodedata.unidata_version}; not edited by hand.\n// clang-format off\n"
         '#include "text/unicode.h"\n\n'
         "namespace text {\n\n"
         "namespace {\nconstexpr CharClass L = CharClass::letter, N = CharClass::number, S = CharClass::space;\n\n"

@@ -30,8 +30,12 @@ size_t run_end(std::string_view text, size_t at, CharClass cls) {
 size_t contraction(std::string_view text) {
     if (text.size() < 2 || text[0] != '\'') return 0;
     switch (text[1]) {
-        case 's': case 't': case 'm': case 'd': return 2;
-        case 'r': case 'v': return text.size() > 2 && text[2] == 'e' ? 3 : 0;
+        case 's':
+        case 't':
+        case 'm':
+        case 'd': return 2;
+        case 'r':
+        case 'v': return text.size() > 2 && text[2] == 'e' ? 3 : 0;
         case 'l': return text.size() > 2 && text[2] == 'l' ? 3 : 0;
         default: return 0;
     }

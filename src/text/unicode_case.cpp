@@ -39,7 +39,8 @@ void append_mapped(std::string& out, uint32_t cp, CaseMapping mapping) {
         return;
     }
     const auto specials = case_specials(mapping);
-    const auto special = std::lower_bound(specials.begin(), specials.end(), cp, [](const CaseSpecial& row, uint32_t value) { return row.code_point < value; });
+    const auto special = std::lower_bound(specials.begin(), specials.end(), cp,
+                                          [](const CaseSpecial& row, uint32_t value) { return row.code_point < value; });
     if (special != specials.end() && special->code_point == cp) {
         out += special->utf8;
         return;
@@ -51,7 +52,8 @@ void append_mapped(std::string& out, uint32_t cp, CaseMapping mapping) {
 
 bool has_property(uint32_t cp, Property property) {
     const auto rows = property_rows(property);
-    const auto it = std::upper_bound(rows.begin(), rows.end(), cp, [](uint32_t value, const PropertyRow& row) { return value < row.first; });
+    const auto it =
+        std::upper_bound(rows.begin(), rows.end(), cp, [](uint32_t value, const PropertyRow& row) { return value < row.first; });
     if (it == rows.begin()) return false;
     const PropertyRow& row = *std::prev(it);
     return cp <= row.last && (cp - row.first) % row.stride == 0;

@@ -1,4 +1,5 @@
 // Written by make_unicode_tables.py from Unicode 16.0.0; not edited by hand.
+// clang-format off
 #include "text/unicode.h"
 
 namespace text {

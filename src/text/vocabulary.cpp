@@ -66,14 +66,29 @@ class TokenIndex {
 };
 
 constexpr std::string_view tokens_key = "tokenizer.ggml.tokens", types_key = "tokenizer.ggml.token_type",
-                           merges_key = "tokenizer.ggml.merges", scores_key = "tokenizer.ggml.scores",
-                           model_key = "tokenizer.ggml.model", pre_key = "tokenizer.ggml.pre";
+                           merges_key = "tokenizer.ggml.merges", scores_key = "tokenizer.ggml.scores", model_key = "tokenizer.ggml.model",
+                           pre_key = "tokenizer.ggml.pre";
 
 // Names that end an answer whatever the file's own ids say: the end-of-turn tokens of the model families.
 constexpr std::string_view end_names[] = {
-    "<|im_end|>",   "<|endoftext|>",       "<|eot_id|>", "<|eom_id|>",  "<|end|>",       "<|end_of_text|>",
-    "<end_of_turn>", "<end_of_utterance>", "<EOT>",      "< EOT >",     "_<EOT>",        "[EOT]",
-    "<|return|>",   "<|call|>",            "<|eot|>",    "[EOS]",       "<｜end▁of▁sentence｜>", "</s>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|end_of_text|>",
+    "<end_of_turn>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "< EOT >",
+    "_<EOT>",
+    "[EOT]",
+    "<|return|>",
+    "<|call|>",
+    "<|eot|>",
+    "[EOS]",
+    "<｜end▁of▁sentence｜>",
+    "</s>",
 };
 
 class Loader {
@@ -113,13 +128,15 @@ class Loader {
         for (size_t i = 0; i < tokens_.size(); ++i) {
             const std::string_view text = tokens_[i];
             if (text.empty() || text.size() > limits::vocab_token_bytes) {
-                return bad(file_, tokens_key, cat("token ", i, " has ", text.size(), " bytes; 1 to ", limits::vocab_token_bytes, " are allowed"));
+                return bad(file_, tokens_key,
+                           cat("token ", i, " has ", text.size(), " bytes; 1 to ", limits::vocab_token_bytes, " are allowed"));
             }
             if (!base::utf8::is_valid(text)) return bad(file_, tokens_key, cat("token ", i, " is not valid UTF-8: ", quoted(text)));
             switch (index_->add(static_cast<TokenId>(i))) {
                 case HashTable<TokenId>::Added::yes: break;
                 case HashTable<TokenId>::Added::duplicate:
-                    return bad(file_, tokens_key, cat("tokens ", index_->find(text), " and ", i, " are both ", quoted(text), "; each must be there once"));
+                    return bad(file_, tokens_key,
+                               cat("tokens ", index_->find(text), " and ", i, " are both ", quoted(text), "; each must be there once"));
                 case HashTable<TokenId>::Added::crowded: return bad(file_, tokens_key, "token texts collide; this file was made to do so");
             }
         }
@@ -132,7 +149,8 @@ class Loader {
         if (value && std::holds_alternative<gguf::Array>(value->data)) {
             const auto& array = std::get<gguf::Array>(value->data);
             if (array.element_type != gguf::ValueType::i32 && array.element_type != gguf::ValueType::u32) {
-                return bad(file_, types_key, cat("elements of GGUF type ", static_cast<uint32_t>(array.element_type), "; i32 (5) is allowed"));
+                return bad(file_, types_key,
+                           cat("elements of GGUF type ", static_cast<uint32_t>(array.element_type), "; i32 (5) is allowed"));
             }
         }
         auto types = file_.get_ints(types_key);
@@ -181,8 +199,9 @@ class Loader {
             const bool raw = kind == TokenKind::control || kind == TokenKind::unknown || kind == TokenKind::user_defined;
             if (raw) {
                 if (text.size() > limits::vocab_special_bytes) {
-                    return bad(file_, tokens_key, cat("token ", i, " is special and has ", text.size(), " bytes; 1 to ",
-                                                      limits::vocab_special_bytes, " are allowed"));
+                    return bad(file_, tokens_key,
+                               cat("token ", i, " is special and has ", text.size(), " bytes; 1 to ", limits::vocab_special_bytes,
+                                   " are allowed"));
                 }
                 vocabulary_.added.push_back(id);
             }
@@ -195,9 +214,7 @@ class Loader {
                 if (inside) decoded += static_cast<char>(alphabet.byte_of[c.code_point]);
                 at += c.length;
             }
-            if (inside && decoded.size() == 1 && is_plain(id)) {
-                vocabulary_.byte_tokens[static_cast<unsigned char>(decoded[0])] = id;
-            }
+            if (inside && decoded.size() == 1 && is_plain(id)) { vocabulary_.byte_tokens[static_cast<unsigned char>(decoded[0])] = id; }
             vocabulary_.arena += inside && !raw ? decoded : text;
         }
         vocabulary_.token_begin.push_back(static_cast<uint32_t>(vocabulary_.arena.size()));
@@ -230,7 +247,8 @@ class Loader {
                 return bad(file_, merges_key, cat("merge ", i, " ", quoted(line), " ", what));
             };
             const size_t space = line.find(' ');
-            if (space == std::string_view::npos || space == 0 || space + 1 == line.size() || line.find(' ', space + 1) != std::string_view::npos) {
+            if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+                line.find(' ', space + 1) != std::string_view::npos) {
                 return bad_merge("is not two parts with one space between");
             }
             const std::string_view left = line.substr(0, space), right = line.substr(space + 1);
@@ -273,8 +291,9 @@ class Loader {
 
     Step special() {
         TokenId ignored = -1;
-        for (const std::string_view key : {"tokenizer.ggml.unknown_token_id", "tokenizer.ggml.padding_token_id", "tokenizer.ggml.seperator_token_id",
-                                           "tokenizer.ggml.cls_token_id", "tokenizer.ggml.mask_token_id"}) {
+        for (const std::string_view key :
+             {"tokenizer.ggml.unknown_token_id", "tokenizer.ggml.padding_token_id", "tokenizer.ggml.seperator_token_id",
+              "tokenizer.ggml.cls_token_id", "tokenizer.ggml.mask_token_id"}) {
             if (auto error = special_id(key, ignored)) return error;
         }
         if (auto error = special_id("tokenizer.ggml.bos_token_id", vocabulary_.bos_id)) return error;

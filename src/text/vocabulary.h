@@ -15,10 +15,10 @@
 namespace text {
 
 struct Vocabulary {
-    std::string pre_tokenizer;          // tokenizer.ggml.pre
-    std::string arena;                  // all token bytes, one after the other
-    std::vector<uint32_t> token_begin;  // (n_vocab + 1) offsets into arena
-    std::vector<TokenKind> kinds;       // (n_vocab)
+    std::string pre_tokenizer;               // tokenizer.ggml.pre
+    std::string arena;                       // all token bytes, one after the other
+    std::vector<uint32_t> token_begin;       // (n_vocab + 1) offsets into arena
+    std::vector<TokenKind> kinds;            // (n_vocab)
     std::array<TokenId, 256> byte_tokens{};  // token of a single byte, -1 where the vocabulary has none
     MergeTable merges;
     std::vector<TokenId> added;  // control, unknown and user-defined tokens, sorted by their bytes

@@ -55,7 +55,9 @@ TEST(DetokenizerTest, BadBytes) {
 
 TEST(DetokenizerTest, AnyCutOfAnyBytesGivesTheTextOfTheWhole) {
     std::mt19937_64 rng(11);
-    static const char* const bits[] = {"a", "é", "€", "👍", "\xC3", "\xE2", "\xE2\x82", "\xF0", "\xF0\x9F", "\xF0\x9F\x91", "\x80", "\xBF", "\xED\xA0", "\xF4\x90", "\xC0", "\xFF"};
+    static const char* const bits[] = {
+        "a",    "é",    "€",        "👍",        "\xC3", "\xE2", "\xE2\x82", "\xF0", "\xF0\x9F", "\xF0\x9F\x91",
+        "\x80", "\xBF", "\xED\xA0", "\xF4\x90", "\xC0", "\xFF"};
     for (int i = 0; i < 20'000; ++i) {
         std::string bytes;
         const size_t n = rng() % 12;

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/utf8.h"
-#include "text/pretokenize.h"
 #include "tests/text/vocabulary_builder.h"
+#include "text/pretokenize.h"
 
 namespace {
 
@@ -70,7 +70,8 @@ TEST(TokenizerTest, PreTokensAreThoseOfTheReference) {
     // Expected pieces from tokenizers 0.23.3: Sequence([Digits(True), ByteLevel(False, use_regex=True)]).
     const std::pair<const char*, std::vector<const char*>> cases[] = {
         {"Hello world", {"Hello", " world"}},
-        {"I'm you're we've they'll he'd it's don't", {"I", "'m", " you", "'re", " we", "'ve", " they", "'ll", " he", "'d", " it", "'s", " don", "'t"}},
+        {"I'm you're we've they'll he'd it's don't",
+         {"I", "'m", " you", "'re", " we", "'ve", " they", "'ll", " he", "'d", " it", "'s", " don", "'t"}},
         {"I'M 'S", {"I", "'", "M", " '", "S"}},
         {"'lx 'rx", {"'", "lx", " '", "rx"}},
         {"a  b", {"a", " ", " b"}},
@@ -173,7 +174,11 @@ TEST(TokenizerTest, ABytesWithoutTokenIsLeftOutAsInTheReference) {
     support::VocabularySpec spec;
     spec.tokens[5 + 4] = "unused";  // byte 4
     const auto t = make(spec);
-    EXPECT_EQ(encode(*t, "a\x04" "b", false), (Ids{byte_id('a'), byte_id('b')}));  // \x04 is no letter: three pre-tokens
+    EXPECT_EQ(encode(*t,
+                     "a\x04"
+                     "b",
+                     false),
+              (Ids{byte_id('a'), byte_id('b')}));  // \x04 is no letter: three pre-tokens
     EXPECT_EQ(encode(*t, "\x04", false), Ids{});
 }
 
@@ -218,7 +223,8 @@ TEST_F(SmolTokenizerTest, AMegabyteOfAnythingTakesLessThanASecond) {
         return text;
     };
     constexpr size_t mib = 1 << 20;
-    for (const char* unit : {"A", " ", "\n", ".", "1234567890", "中文字符测试", "_", "\xff", "<", "<|im_start|>", " e", "the cat ", "\r\n", "é", "'s"}) {
+    for (const char* unit :
+         {"A", " ", "\n", ".", "1234567890", "中文字符测试", "_", "\xff", "<", "<|im_start|>", " e", "the cat ", "\r\n", "é", "'s"}) {
         const auto seconds = [&](const std::string& text) {
             double best = 1e9;
             for (int i = 0; i < 2; ++i) {
@@ -246,7 +252,8 @@ TEST_F(SmolTokenizerTest, RoundTripIsExactOnValidUtf8) {
         std::string text;
         const size_t n = rng() % 40;
         for (size_t k = 0; k < n; ++k) {
-            static constexpr std::pair<uint32_t, uint32_t> planes[] = {{0x20, 0x7E}, {0x80, 0x7FF}, {0x800, 0xFFFF}, {0x10000, 0x3FFFF}, {0xC0000, 0x10FFFF}};
+            static constexpr std::pair<uint32_t, uint32_t> planes[] = {
+                {0x20, 0x7E}, {0x80, 0x7FF}, {0x800, 0xFFFF}, {0x10000, 0x3FFFF}, {0xC0000, 0x10FFFF}};
             const auto [low, high] = planes[rng() % std::size(planes)];
             base::utf8::append(text, static_cast<char32_t>(low + rng() % (high - low + 1)));
         }
@@ -258,7 +265,8 @@ TEST_F(SmolTokenizerTest, RoundTripIsExactOnValidUtf8) {
 
 TEST_F(SmolTokenizerTest, TheIdsOfAChatPrompt) {
     // From tokenizers 0.23.3 on the same vocabulary.
-    EXPECT_EQ(encode(*tokenizer_, "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n", true), (Ids{1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198}));
+    EXPECT_EQ(encode(*tokenizer_, "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n", true),
+              (Ids{1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198}));
     EXPECT_EQ(tokenizer_->n_vocab(), 49152u);
     EXPECT_EQ(tokenizer_->eos_id(), 2);
     const auto ends = tokenizer_->end_of_generation_ids();

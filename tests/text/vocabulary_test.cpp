@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "base/message.h"
-#include "text/tokenizer.h"
 #include "tests/text/vocabulary_builder.h"
+#include "text/tokenizer.h"
 
 namespace {
 
@@ -41,8 +41,22 @@ const BadVocabulary bad_vocabularies[] = {
     {"PreTokenizerNotBuilt", [](auto& v) { v.pre = "qwen2"; }, {"tokenizer.ggml.pre", "\"qwen2\"", "smollm"}, base::ErrorCode::unsupported},
     {"PreTokenizerNameWithEscape", [](auto& v) { v.pre = "a\x1b[31m"; }, {"\\x1b"}, base::ErrorCode::unsupported},
     {"TokensMissing", [](auto& v) { v.with_tokens = false; }, {"tokenizer.ggml.tokens"}},
-    {"NoTokens", [](auto& v) { v.tokens.clear(); v.types.clear(); v.merges.clear(); }, {"tokenizer.ggml.tokens", "0 tokens"}},
-    {"OneToken", [](auto& v) { v.tokens = {"a"}; v.types = {1}; v.merges.clear(); v.eos = 0; v.bos.reset(); }, {"tokenizer.ggml.tokens", "no token for byte 32"}},
+    {"NoTokens",
+     [](auto& v) {
+         v.tokens.clear();
+         v.types.clear();
+         v.merges.clear();
+     },
+     {"tokenizer.ggml.tokens", "0 tokens"}},
+    {"OneToken",
+     [](auto& v) {
+         v.tokens = {"a"};
+         v.types = {1};
+         v.merges.clear();
+         v.eos = 0;
+         v.bos.reset();
+     },
+     {"tokenizer.ggml.tokens", "no token for byte 32"}},
     {"OneByteWithoutToken", [](auto& v) { v.tokens[5 + 'A'] = "AAA"; }, {"no token for byte 65"}},
     {"TokensAreIntegers",
      [](auto& v) {
@@ -121,7 +135,9 @@ const BadVocabulary bad_vocabularies[] = {
          };
      },
      {"tokenizer.ggml.merges"}},
-    {"BosIsVocabularySize", [](auto& v) { v.bos = static_cast<uint32_t>(v.tokens.size()); }, {"tokenizer.ggml.bos_token_id (byte ", "272 is no token"}},
+    {"BosIsVocabularySize",
+     [](auto& v) { v.bos = static_cast<uint32_t>(v.tokens.size()); },
+     {"tokenizer.ggml.bos_token_id (byte ", "272 is no token"}},
     {"EosIsMinusOne", [](auto& v) { v.eos = UINT32_MAX; }, {"tokenizer.ggml.eos_token_id (byte ", "4294967295 is no token"}},
     {"EosMissing", [](auto& v) { v.eos.reset(); }, {"tokenizer.ggml.eos_token_id is missing"}},
     {"EosIsString",
@@ -130,9 +146,18 @@ const BadVocabulary bad_vocabularies[] = {
          v.extra = [](gguf::Writer& w) { w.add_string("tokenizer.ggml.eos_token_id", "2"); };
      },
      {"tokenizer.ggml.eos_token_id"}},
-    {"AddBosWithoutBos", [](auto& v) { v.add_bos = true; v.bos.reset(); }, {"tokenizer.ggml.add_bos_token (byte ", "bos_token_id is missing"}},
-    {"AddBosIsInteger", [](auto& v) { v.extra = [](gguf::Writer& w) { w.add_u32("tokenizer.ggml.add_bos_token", 1); }; }, {"tokenizer.ggml.add_bos_token"}},
-    {"PaddingOutOfRange", [](auto& v) { v.extra = [](gguf::Writer& w) { w.add_u32("tokenizer.ggml.padding_token_id", 1u << 31); }; }, {"tokenizer.ggml.padding_token_id"}},
+    {"AddBosWithoutBos",
+     [](auto& v) {
+         v.add_bos = true;
+         v.bos.reset();
+     },
+     {"tokenizer.ggml.add_bos_token (byte ", "bos_token_id is missing"}},
+    {"AddBosIsInteger",
+     [](auto& v) { v.extra = [](gguf::Writer& w) { w.add_u32("tokenizer.ggml.add_bos_token", 1); }; },
+     {"tokenizer.ggml.add_bos_token"}},
+    {"PaddingOutOfRange",
+     [](auto& v) { v.extra = [](gguf::Writer& w) { w.add_u32("tokenizer.ggml.padding_token_id", 1u << 31); }; },
+     {"tokenizer.ggml.padding_token_id"}},
 };
 
 class BadVocabularyTest : public testing::TestWithParam<BadVocabulary> {};

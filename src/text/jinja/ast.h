@@ -11,7 +11,25 @@ namespace text::jinja {
 
 using NameId = uint32_t;  // index into Template::names
 
-enum class ExprKind : uint8_t { none, boolean, integer, real, string, name, tuple, list, dict, logical, negation, compare, chain, unary, conditional, slice, postfix };
+enum class ExprKind : uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    string,
+    name,
+    tuple,
+    list,
+    dict,
+    logical,
+    negation,
+    compare,
+    chain,
+    unary,
+    conditional,
+    slice,
+    postfix
+};
 
 struct Expr {
     Expr(ExprKind kind, uint32_t position) : kind(kind), position(position) {}
@@ -39,7 +57,28 @@ struct ItemsExpr final : Expr {  // tuple, list; dict: key, value, key, value
     std::vector<ExprPtr> items;
 };
 
-enum class Op : uint8_t { logical_or, logical_and, eq, ne, lt, le, gt, ge, in, not_in, add, sub, mul, div, floordiv, mod, pow, concat, neg, pos };
+enum class Op : uint8_t {
+    logical_or,
+    logical_and,
+    eq,
+    ne,
+    lt,
+    le,
+    gt,
+    ge,
+    in,
+    not_in,
+    add,
+    sub,
+    mul,
+    div,
+    floordiv,
+    mod,
+    pow,
+    concat,
+    neg,
+    pos
+};
 
 struct Step {
     Op op;
@@ -94,7 +133,21 @@ struct PostfixExpr final : Expr {
     std::vector<Link> links;
 };
 
-enum class StmtKind : uint8_t { text, print, branch, loop, set, set_block, macro, call_block, filter_block, with, scope, loop_break, loop_continue };
+enum class StmtKind : uint8_t {
+    text,
+    print,
+    branch,
+    loop,
+    set,
+    set_block,
+    macro,
+    call_block,
+    filter_block,
+    with,
+    scope,
+    loop_break,
+    loop_continue
+};
 
 struct Stmt {
     Stmt(StmtKind kind, uint32_t position) : kind(kind), position(position) {}

@@ -113,7 +113,8 @@ Value Interpreter::eval_chain(const ChainExpr& chain) {
     for (const Step& step : chain.steps) {
         const Value right = eval(*step.operand);
         position_ = step.position;
-        const bool strings = step.op == Op::add && (growing || (left.is_string() && !left.str().markup)) && right.is_string() && !right.str().markup;
+        const bool strings =
+            step.op == Op::add && (growing || (left.is_string() && !left.str().markup)) && right.is_string() && !right.str().markup;
         if (strings || step.op == Op::concat) {
             if (!growing) {
                 growing.emplace(heap_);
@@ -195,6 +196,7 @@ void Interpreter::eval_args(const CallArgs& source, Args& args) {
         if (!more.is(Kind::dict)) fail("argument after ** must be a mapping");
         for (const auto& [key, value] : more.dict().entries) {
             if (!key.is_string()) fail("keywords must be strings");
+            args.user_names = args.user_names || has_user_bytes(key.str());
             add_named(std::string(key.str().text), value);
         }
     }

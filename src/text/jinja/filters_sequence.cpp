@@ -197,8 +197,9 @@ Value slice(Interpreter& in, const Value& value, Args& args) {
 }
 
 constexpr FilterEntry table[] = {
-    {"batch", batch}, {"first", first}, {"items", items}, {"join", join}, {"last", last}, {"list", list}, {"map", map}, {"reject", reject},
-    {"rejectattr", rejectattr}, {"reverse", reverse}, {"select", select}, {"selectattr", selectattr}, {"slice", slice}, {"sum", sum},
+    {"batch", batch}, {"first", first},   {"items", items},           {"join", join},       {"last", last},     {"list", list},
+    {"map", map},     {"reject", reject}, {"rejectattr", rejectattr}, {"reverse", reverse}, {"select", select}, {"selectattr", selectattr},
+    {"slice", slice}, {"sum", sum},
 };
 
 }  // namespace

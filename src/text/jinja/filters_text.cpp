@@ -34,7 +34,9 @@ Value title(Interpreter& in, const Value& value, Args& args) {
     const Value text = in.to_string(value);
     const Str& str = text.str();
     Builder out(in.heap());
-    const auto separates = [&](size_t at) { return space_at(str.text, at) > 0 || std::string_view("-({[<").find(str.text[at]) != std::string_view::npos; };
+    const auto separates = [&](size_t at) {
+        return space_at(str.text, at) > 0 || std::string_view("-({[<").find(str.text[at]) != std::string_view::npos;
+    };
     for (size_t at = 0; at < str.text.size();) {
         // A run of separators or of others: first character upper, the rest lower.
         const bool separator = separates(at);
@@ -169,8 +171,9 @@ Value wordcount(Interpreter& in, const Value& value, Args& args) {
     bool inside = false;
     for (size_t at = 0; at < s.size();) {
         const auto c = base::utf8::decode(s, at);
-        const bool word = c.code_point < 0x80 ? std::isalnum(static_cast<int>(c.code_point)) || c.code_point == '_'
-                                              : has_property(c.code_point, Property::alpha) || has_property(c.code_point, Property::numeric);
+        const bool word = c.code_point < 0x80
+                              ? std::isalnum(static_cast<int>(c.code_point)) || c.code_point == '_'
+                              : has_property(c.code_point, Property::alpha) || has_property(c.code_point, Property::numeric);
         words += word && !inside;
         inside = word;
         at += c.length;
@@ -183,7 +186,7 @@ Value format(Interpreter& in, const Value& value, Args& args) {
     if (!args.named.empty()) {
         if (!args.positional.empty()) fail("can't handle positional and keyword arguments at the same time");
         const Value mapping = make_dict(in.heap());
-        for (auto& [name, item] : args.named) mapping.dict().set(in.string(name), std::move(item));
+        for (auto& [name, item] : args.named) mapping.dict().set(in.string(name, args.user_names), std::move(item));
         return format_percent(in, text.str(), mapping);
     }
     return format_percent(in, text.str(), make_list(in.heap(), std::move(args.positional), Flavor::tuple));
@@ -244,9 +247,24 @@ Value to_text(Interpreter& in, const Value& value, Args& args) {
 }
 
 constexpr FilterEntry table[] = {
-    {"capitalize", cased<Case::capitalize>}, {"center", center}, {"e", escape<false>}, {"escape", escape<false>}, {"forceescape", escape<true>}, {"format", format},
-    {"indent", indent}, {"lower", cased<Case::lower>}, {"replace", replace}, {"safe", safe}, {"string", to_text}, {"title", title},
-    {"trim", trim}, {"truncate", truncate}, {"upper", cased<Case::upper>}, {"urlencode", urlencode}, {"wordcount", wordcount}, {"xmlattr", xmlattr},
+    {"capitalize", cased<Case::capitalize>},
+    {"center", center},
+    {"e", escape<false>},
+    {"escape", escape<false>},
+    {"forceescape", escape<true>},
+    {"format", format},
+    {"indent", indent},
+    {"lower", cased<Case::lower>},
+    {"replace", replace},
+    {"safe", safe},
+    {"string", to_text},
+    {"title", title},
+    {"trim", trim},
+    {"truncate", truncate},
+    {"upper", cased<Case::upper>},
+    {"urlencode", urlencode},
+    {"wordcount", wordcount},
+    {"xmlattr", xmlattr},
 };
 
 }  // namespace

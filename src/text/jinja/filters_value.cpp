@@ -144,6 +144,7 @@ Value tojson(Interpreter& in, const Value& value, Args& args) {
         if (pair.size() != 2) fail("tojson's separators are two strings");
         style.item_separator = string_argument(pair[0], "a separator").text;
         style.key_separator = string_argument(pair[1], "a separator").text;
+        style.user_separators = has_user_bytes(pair[0].str()) || has_user_bytes(pair[1].str());
     }
     Builder text(in.heap());
     write_json(in, text, value, style);
@@ -196,9 +197,14 @@ Value refused(Interpreter&, const Value&, Args&) {
 }
 
 constexpr FilterEntry table[] = {
-    {"abs", absolute}, {"attr", attribute}, {"count", length}, {"d", default_value}, {"default", default_value},
-    {"filesizeformat", filesizeformat}, {"float", to_float}, {"int", to_int}, {"length", length}, {"round", round_value}, {"tojson", tojson},
-    {"random", refused<0>}, {"pprint", refused<1>}, {"urlize", refused<2>}, {"striptags", refused<3>}, {"wordwrap", refused<4>},
+    {"abs", absolute},          {"attr", attribute},
+    {"count", length},          {"d", default_value},
+    {"default", default_value}, {"filesizeformat", filesizeformat},
+    {"float", to_float},        {"int", to_int},
+    {"length", length},         {"round", round_value},
+    {"tojson", tojson},         {"random", refused<0>},
+    {"pprint", refused<1>},     {"urlize", refused<2>},
+    {"striptags", refused<3>},  {"wordwrap", refused<4>},
 };
 
 }  // namespace

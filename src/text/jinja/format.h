@@ -9,7 +9,7 @@ namespace text::jinja {
 Value format_percent(Interpreter& in, const Str& format, const Value& args);
 Value format_braces(Interpreter& in, const Str& format, Args& args);
 
-// A number with a type letter (d b o x X c e E f F g G n %), padded; `spec` as in format(value, spec).
-void format_value(Interpreter& in, Builder& out, const Value& value, std::string_view spec);
+// format(value, spec). `user`: a user wrote some of the spec, so the fill characters are a user's too.
+void format_value(Interpreter& in, Builder& out, const Value& value, std::string_view spec, bool user);
 
 }  // namespace text::jinja

@@ -18,6 +18,7 @@ class Interpreter;
 struct Args {
     std::vector<Value> positional;
     std::vector<std::pair<std::string, Value>> named;
+    bool user_names = false;  // some names came out of a dict (**d) with keys that a user wrote
 
     // Arguments by the names of the parameters; an absent one is null. Fails on too many, doubled and unknown ones.
     // `what` names the callee in messages; the first `required` parameters must be given.

@@ -1,10 +1,11 @@
 // The functions that every template has: range, dict, namespace, cycler, joiner, raise_exception, strftime_now.
+#include "text/jinja/globals.h"
+
 #include <ctime>
 
 #include "base/message.h"
 #include "text/jinja/failure.h"
 #include "text/jinja/filters.h"
-#include "text/jinja/globals.h"
 
 namespace text::jinja {
 
@@ -69,19 +70,25 @@ struct Cycler final : Function {
         if (name == "current") {
             value = current();
         } else if (name == "next") {
-            value = make_native(heap, [](Interpreter&, const Value& self, Args& args) {
-                args.none("next");
-                auto& cycler = static_cast<Cycler&>(self.function());
-                const Value item = cycler.current();
-                cycler.at = (cycler.at + 1) % cycler.items.list().items.size();
-                return item;
-            }, self, "next");
+            value = make_native(
+                heap,
+                [](Interpreter&, const Value& self, Args& args) {
+                    args.none("next");
+                    auto& cycler = static_cast<Cycler&>(self.function());
+                    const Value item = cycler.current();
+                    cycler.at = (cycler.at + 1) % cycler.items.list().items.size();
+                    return item;
+                },
+                self, "next");
         } else if (name == "reset") {
-            value = make_native(heap, [](Interpreter&, const Value& self, Args& args) {
-                args.none("reset");
-                static_cast<Cycler&>(self.function()).at = 0;
-                return Value();
-            }, self, "reset");
+            value = make_native(
+                heap,
+                [](Interpreter&, const Value& self, Args& args) {
+                    args.none("reset");
+                    static_cast<Cycler&>(self.function()).at = 0;
+                    return Value();
+                },
+                self, "reset");
         } else if (name == "items") {
             value = items;
         } else if (name == "pos") {
@@ -170,8 +177,14 @@ std::optional<Value> find_global(Interpreter& in, std::string_view name) {
         std::string_view name;
         Native function;
     } table[] = {
-        {"range", range}, {"dict", make_dict_from}, {"namespace", make_namespace}, {"cycler", cycler}, {"joiner", joiner},
-        {"raise_exception", raise_exception}, {"strftime_now", strftime_now}, {"lipsum", lipsum},
+        {"range", range},
+        {"dict", make_dict_from},
+        {"namespace", make_namespace},
+        {"cycler", cycler},
+        {"joiner", joiner},
+        {"raise_exception", raise_exception},
+        {"strftime_now", strftime_now},
+        {"lipsum", lipsum},
     };
     for (const auto& row : table) {
         if (row.name == name) return make_native(in.heap(), row.function, Value(), row.name);

@@ -38,7 +38,8 @@ class Heap {
     static constexpr uint64_t bytes_per_step = 1024;
     void step(uint64_t n = 1) {
         steps_ += n;
-        if (steps_ >= check_at_) [[unlikely]] check();
+        if (steps_ >= check_at_) [[unlikely]]
+            check();
     }
     void work(size_t bytes) { step(bytes / bytes_per_step); }
 

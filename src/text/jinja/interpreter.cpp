@@ -9,7 +9,8 @@ namespace text::jinja {
 
 using base::cat;
 
-Interpreter::Interpreter(const Template& source, const ValueObject& variables, std::span<const std::string_view> trusted, const base::Clock& clock)
+Interpreter::Interpreter(const Template& source, const ValueObject& variables, std::span<const std::string_view> trusted,
+                         const base::Clock& clock)
     : template_(source),
       variables_(variables),
       trusted_(trusted),

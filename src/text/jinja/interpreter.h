@@ -120,7 +120,7 @@ class Interpreter {
     const ValueObject& variables_;
     std::span<const std::string_view> trusted_;
     const base::Clock& clock_;
-    Heap heap_;  // before everything that holds values
+    Heap heap_;                                  // before everything that holds values
     std::vector<std::optional<Value>> context_;  // by NameId: variables of the caller and globals, as they are asked for
     Ref<Scope> scope_;
     Builder output_;

@@ -72,7 +72,9 @@ class Writer {
     }
 
   private:
-    static std::string number(double d) { return std::isnan(d) ? "NaN" : std::isinf(d) ? (d > 0 ? "Infinity" : "-Infinity") : float_repr(d); }
+    static std::string number(double d) {
+        return std::isnan(d) ? "NaN" : std::isinf(d) ? (d > 0 ? "Infinity" : "-Infinity") : float_repr(d);
+    }
 
     void write_string(const Str& str) {
         out_.add("\"");
@@ -100,7 +102,7 @@ class Writer {
         if (items.empty()) return out_.add("[]");
         out_.add("[");
         for (size_t i = 0; i < items.size(); ++i) {
-            if (i > 0) out_.add(style_.item_separator);
+            if (i > 0) out_.add(style_.item_separator, style_.user_separators);
             new_line(depth + 1);
             write(items[i], depth + 1);
         }
@@ -132,11 +134,11 @@ class Writer {
         out_.add("{");
         bool first = true;
         for (const size_t i : order) {
-            if (!first) out_.add(style_.item_separator);
+            if (!first) out_.add(style_.item_separator, style_.user_separators);
             first = false;
             new_line(depth + 1);
             write_key(dict.entries[i].first);
-            out_.add(style_.key_separator);
+            out_.add(style_.key_separator, style_.user_separators);
             write(dict.entries[i].second, depth + 1);
         }
         new_line(depth);

@@ -10,8 +10,9 @@ namespace text::jinja {
 
 struct JsonStyle {
     bool ensure_ascii = false, sort_keys = false;
-    std::optional<Value> indent;                     // a string; absent: all on one line
+    std::optional<Value> indent;  // a string; absent: all on one line
     std::string item_separator = ", ", key_separator = ": ";
+    bool user_separators = false;  // a user wrote them
 };
 
 // Text of a user inside stays a user's; the punctuation is the template's. Fails on what JSON can't say.

@@ -88,7 +88,9 @@ std::string unescape(std::string_view body, uint32_t position) {
             case 'r': out += '\r'; break;
             case 't': out += '\t'; break;
             case 'v': out += '\v'; break;
-            case '\\': case '\'': case '"': out += c; break;
+            case '\\':
+            case '\'':
+            case '"': out += c; break;
             case 'x': hex(2); break;
             case 'u': hex(4); break;
             case 'U': hex(8); break;
@@ -342,7 +344,8 @@ Token Lexer::lex_number() {
         const std::string plain = text(begin, real_end);
         token.kind = TokenKind::real;
         const auto result = std::from_chars(plain.data(), plain.data() + plain.size(), token.real);
-        if (result.ec == std::errc::result_out_of_range) token.real = plain.find("e-") == std::string::npos && plain.find("E-") == std::string::npos ? __builtin_inf() : 0;
+        if (result.ec == std::errc::result_out_of_range)
+            token.real = plain.find("e-") == std::string::npos && plain.find("E-") == std::string::npos ? __builtin_inf() : 0;
         at_ = real_end;
         return token;
     }
@@ -359,7 +362,8 @@ Token Lexer::lex_number() {
         }
         // 0 and 00 are integers; of 012 only the zero is, and the parser refuses the rest.
         at = begin + 1;
-        while (at < source_.size() && (source_[at] == '0' || (source_[at] == '_' && at + 1 < source_.size() && source_[at + 1] == '0'))) ++at;
+        while (at < source_.size() && (source_[at] == '0' || (source_[at] == '_' && at + 1 < source_.size() && source_[at + 1] == '0')))
+            ++at;
         integer(begin, at, 10);
         return token;
     }
@@ -372,12 +376,15 @@ Token Lexer::lex_operator() {
         std::string_view text;
         TokenKind kind;
     };
-    static constexpr Row rows[] = {  // the longer ones first
-        {"//", TokenKind::floordiv}, {"**", TokenKind::pow}, {"==", TokenKind::eq}, {"!=", TokenKind::ne}, {">=", TokenKind::ge}, {"<=", TokenKind::le},
-        {"+", TokenKind::add}, {"-", TokenKind::sub}, {"/", TokenKind::div}, {"*", TokenKind::mul}, {"%", TokenKind::mod}, {"~", TokenKind::tilde},
-        {"[", TokenKind::lbracket}, {"]", TokenKind::rbracket}, {"(", TokenKind::lparen}, {")", TokenKind::rparen}, {"{", TokenKind::lbrace}, {"}", TokenKind::rbrace},
-        {">", TokenKind::gt}, {"<", TokenKind::lt}, {"=", TokenKind::assign}, {".", TokenKind::dot}, {":", TokenKind::colon}, {"|", TokenKind::pipe},
-        {",", TokenKind::comma}, {";", TokenKind::semicolon},
+    static constexpr Row rows[] = {
+        // the longer ones first
+        {"//", TokenKind::floordiv}, {"**", TokenKind::pow},      {"==", TokenKind::eq},    {"!=", TokenKind::ne},
+        {">=", TokenKind::ge},       {"<=", TokenKind::le},       {"+", TokenKind::add},    {"-", TokenKind::sub},
+        {"/", TokenKind::div},       {"*", TokenKind::mul},       {"%", TokenKind::mod},    {"~", TokenKind::tilde},
+        {"[", TokenKind::lbracket},  {"]", TokenKind::rbracket},  {"(", TokenKind::lparen}, {")", TokenKind::rparen},
+        {"{", TokenKind::lbrace},    {"}", TokenKind::rbrace},    {">", TokenKind::gt},     {"<", TokenKind::lt},
+        {"=", TokenKind::assign},    {".", TokenKind::dot},       {":", TokenKind::colon},  {"|", TokenKind::pipe},
+        {",", TokenKind::comma},     {";", TokenKind::semicolon},
     };
     Token token;
     token.position = static_cast<uint32_t>(at_);

@@ -12,10 +12,40 @@ namespace text::jinja {
 enum class TokenKind : uint8_t {
     end,
     data,  // text between tags
-    block_begin, block_end, print_begin, print_end,
-    name, string, integer, real,
-    add, sub, mul, div, floordiv, mod, pow, tilde, lparen, rparen, lbracket, rbracket, lbrace, rbrace,
-    eq, ne, lt, le, gt, ge, assign, dot, colon, pipe, comma, semicolon,
+    block_begin,
+    block_end,
+    print_begin,
+    print_end,
+    name,
+    string,
+    integer,
+    real,
+    add,
+    sub,
+    mul,
+    div,
+    floordiv,
+    mod,
+    pow,
+    tilde,
+    lparen,
+    rparen,
+    lbracket,
+    rbracket,
+    lbrace,
+    rbrace,
+    eq,
+    ne,
+    lt,
+    le,
+    gt,
+    ge,
+    assign,
+    dot,
+    colon,
+    pipe,
+    comma,
+    semicolon,
 };
 
 struct Token {
@@ -53,10 +83,10 @@ class Lexer {
     std::string_view source_;
     size_t at_ = 0;
     State state_ = State::text;
-    bool line_starting_ = true;    // the last match ended a line
+    bool line_starting_ = true;  // the last match ended a line
     size_t tag_position_ = 0;
-    char pending_ = 0;             // the kind of tag to open next: '%' or '{'
-    std::vector<char> brackets_;   // open ones of the current tag
+    char pending_ = 0;            // the kind of tag to open next: '%' or '{'
+    std::vector<char> brackets_;  // open ones of the current tag
 };
 
 // White space as Python's str.isspace and re's \s see it: bytes of the character at `at`, 0 when it is none.

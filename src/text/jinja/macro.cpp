@@ -51,7 +51,13 @@ Value make_loop(Interpreter& in, const LoopStmt& loop, Ref<Scope> outer, Value s
 }
 
 LoopObject::LoopObject(Interpreter& in, const LoopStmt& loop, Ref<Scope> outer, Value source, int64_t depth0)
-    : Function(in.heap()), in(in), loop(loop), outer(std::move(outer)), source(source), cursor(in.heap(), std::move(source)), depth0(depth0) {}
+    : Function(in.heap()),
+      in(in),
+      loop(loop),
+      outer(std::move(outer)),
+      source(source),
+      cursor(in.heap(), std::move(source)),
+      depth0(depth0) {}
 
 void LoopObject::clear() {
     outer = Ref<Scope>();
@@ -142,11 +148,13 @@ bool LoopObject::attribute(Interpreter& interpreter, std::string_view name, Valu
     } else if (name == "nextitem") {
         value = peek() ? ahead.front() : interpreter.undefined("there is no next item");
     } else if (name == "cycle") {
-        value = make_native(heap, [](Interpreter&, const Value& self, Args& args) { return loop_of(self).cycle(args); },
-                            Value::object(Kind::function, this), "cycle");
+        value = make_native(
+            heap, [](Interpreter&, const Value& self, Args& args) { return loop_of(self).cycle(args); },
+            Value::object(Kind::function, this), "cycle");
     } else if (name == "changed") {
-        value = make_native(heap, [](Interpreter&, const Value& self, Args& args) { return loop_of(self).changed(args); },
-                            Value::object(Kind::function, this), "changed");
+        value = make_native(
+            heap, [](Interpreter&, const Value& self, Args& args) { return loop_of(self).changed(args); },
+            Value::object(Kind::function, this), "changed");
     } else {
         return false;
     }

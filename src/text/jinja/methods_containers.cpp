@@ -99,7 +99,7 @@ void update_dict(Interpreter& in, Dict& dict, Args& args, std::string_view what)
             }
         }
     }
-    for (auto& [name, value] : args.named) dict.set(in.string(name), std::move(value));
+    for (auto& [name, value] : args.named) dict.set(in.string(name, args.user_names), std::move(value));
 }
 
 namespace {
@@ -257,13 +257,21 @@ struct Row {
     Native method;
 };
 constexpr Row dict_table[] = {
-    {"clear", clear_dict}, {"copy", copy_dict}, {"get", get}, {"items", view<Flavor::dict_items>}, {"keys", view<Flavor::dict_keys>},
-    {"pop", pop}, {"popitem", popitem}, {"setdefault", setdefault}, {"update", update}, {"values", view<Flavor::dict_values>},
+    {"clear", clear_dict},
+    {"copy", copy_dict},
+    {"get", get},
+    {"items", view<Flavor::dict_items>},
+    {"keys", view<Flavor::dict_keys>},
+    {"pop", pop},
+    {"popitem", popitem},
+    {"setdefault", setdefault},
+    {"update", update},
+    {"values", view<Flavor::dict_values>},
 };
 constexpr Row tuple_table[] = {{"count", count}, {"index", index}};
 constexpr Row list_table[] = {
-    {"append", append}, {"clear", clear_list}, {"copy", copy_list}, {"extend", extend}, {"insert", insert},
-    {"pop", pop_list}, {"remove", remove}, {"reverse", reverse}, {"sort", sort},
+    {"append", append}, {"clear", clear_list}, {"copy", copy_list},  {"extend", extend}, {"insert", insert},
+    {"pop", pop_list},  {"remove", remove},    {"reverse", reverse}, {"sort", sort},
 };
 
 template <size_t N>

@@ -145,10 +145,12 @@ Value partition(Interpreter& in, const Value& self, Args& args) {
     std::vector<Value> parts;
     if (place == npos) {
         const Value whole = substring(in.heap(), str, 0, str.text.size());
-        parts = from_right ? std::vector<Value>{in.string(""), in.string(""), whole} : std::vector<Value>{whole, in.string(""), in.string("")};
+        parts =
+            from_right ? std::vector<Value>{in.string(""), in.string(""), whole} : std::vector<Value>{whole, in.string(""), in.string("")};
     } else {
         const size_t after = place + separator.text.size();
-        parts = {substring(in.heap(), str, 0, place), substring(in.heap(), str, place, after), substring(in.heap(), str, after, str.text.size())};
+        parts = {substring(in.heap(), str, 0, place), substring(in.heap(), str, place, after),
+                 substring(in.heap(), str, after, str.text.size())};
     }
     for (Value& part : parts) part.str().markup = str.markup;
     return make_list(in.heap(), std::move(parts), Flavor::tuple);
@@ -321,7 +323,8 @@ Value is_property(Interpreter& in, const Value& self, Args& args) {
     return all_characters(in, self, args, [](char32_t cp, size_t) { return has_property(cp, property); });
 }
 Value isalnum(Interpreter& in, const Value& self, Args& args) {
-    return all_characters(in, self, args, [](char32_t cp, size_t) { return has_property(cp, Property::alpha) || has_property(cp, Property::numeric); });
+    return all_characters(in, self, args,
+                          [](char32_t cp, size_t) { return has_property(cp, Property::alpha) || has_property(cp, Property::numeric); });
 }
 Value isspace(Interpreter& in, const Value& self, Args& args) {
     const std::string_view text = self.str().text;

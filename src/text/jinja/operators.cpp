@@ -179,7 +179,8 @@ Value binary(Interpreter& in, Op op, const Value& a, const Value& b) {
     if (op == Op::mul) {
         if (is_sequence(a) && b.is_int_like()) return repeat(in, a, b.as_int());
         if (is_sequence(b) && a.is_int_like()) return repeat(in, b, a.as_int());
-        if (is_sequence(a) || is_sequence(b)) fail(cat("can't multiply sequence by non-int of type '", type_name(is_sequence(a) ? b : a), "'"));
+        if (is_sequence(a) || is_sequence(b))
+            fail(cat("can't multiply sequence by non-int of type '", type_name(is_sequence(a) ? b : a), "'"));
     }
     unsupported(op, a, b);
 }

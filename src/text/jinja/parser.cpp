@@ -73,9 +73,7 @@ NameId Parser::intern(const std::string& name) {
     return it->second;
 }
 
-void Parser::parse() {
-    template_.body = parse_body({});
-}
+void Parser::parse() { template_.body = parse_body({}); }
 
 Body Parser::parse_body(Ends ends) {
     const Nest nest(*this);
@@ -151,9 +149,7 @@ StmtPtr Parser::parse_if() {
         Body body = parse_block_body({"elif", "else", "endif"});
         branch->arms.push_back({std::move(test), std::move(body)});
         if (skip_name("elif")) continue;
-        if (skip_name("else")) {
-            branch->arms.push_back({nullptr, parse_block_body({"endif"})});
-        }
+        if (skip_name("else")) { branch->arms.push_back({nullptr, parse_block_body({"endif"})}); }
         expect_name("endif");
         return branch;
     }

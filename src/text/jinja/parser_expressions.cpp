@@ -15,9 +15,7 @@ ExprPtr Parser::parse_tuple(bool with_conditional, std::initializer_list<std::st
     const uint32_t where = position();
     std::vector<ExprPtr> items;
     bool is_tuple = false;
-    const auto at_end = [&] {
-        return at(TokenKind::print_end) || at(TokenKind::block_end) || at(TokenKind::rparen) || at_any_name(ends);
-    };
+    const auto at_end = [&] { return at(TokenKind::print_end) || at(TokenKind::block_end) || at(TokenKind::rparen) || at_any_name(ends); };
     while (true) {
         if (!items.empty()) expect(TokenKind::comma, "','");
         if (at_end()) break;

@@ -56,8 +56,8 @@ class Parser {
 
     // --- statements
     using Ends = std::initializer_list<std::string_view>;
-    Body parse_body(Ends ends);          // up to and not including one of the end names, whose tag is open
-    Body parse_block_body(Ends ends);    // the same, from the end of the opening tag
+    Body parse_body(Ends ends);             // up to and not including one of the end names, whose tag is open
+    Body parse_block_body(Ends ends);       // the same, from the end of the opening tag
     void close_tag(std::string_view name);  // name and end of tag
     StmtPtr parse_statement();
     StmtPtr parse_if();

@@ -111,7 +111,8 @@ void Interpreter::assign(const Target& target, Value value) {
             const Value object = lookup(target.name);
             if (!object.is(Kind::space)) fail("cannot assign attribute on non-namespace object");
             const std::string_view attribute = name(target.attribute);
-            if (attribute.starts_with('_')) fail(cat("a namespace can't hold '", base::printable(attribute), "': it begins with an underscore"));
+            if (attribute.starts_with('_'))
+                fail(cat("a namespace can't hold '", base::printable(attribute), "': it begins with an underscore"));
             object.space().attributes.dict().set(string(std::string(attribute)), std::move(value));
             return;
         }
@@ -120,8 +121,9 @@ void Interpreter::assign(const Target& target, Value value) {
             if (!is_iterable(value)) fail(cat("cannot unpack non-iterable ", type_name(value), " object"));
             const std::vector<Value> items = elements(heap_, value);
             if (items.size() != target.parts.size()) {
-                fail(items.size() > target.parts.size() ? cat("too many values to unpack (expected ", target.parts.size(), ")")
-                                                        : cat("not enough values to unpack (expected ", target.parts.size(), ", got ", items.size(), ")"));
+                fail(items.size() > target.parts.size()
+                         ? cat("too many values to unpack (expected ", target.parts.size(), ")")
+                         : cat("not enough values to unpack (expected ", target.parts.size(), ", got ", items.size(), ")"));
             }
             for (size_t i = 0; i < items.size(); ++i) assign(target.parts[i], items[i]);
             return;
@@ -180,7 +182,7 @@ Value Interpreter::call_macro(const MacroStmt& macro, const Ref<Scope>& scope, A
     }
     if (macro.uses_kwargs) {
         Value kwargs = make_dict(heap_);
-        for (auto& [key, value] : args.named) kwargs.dict().set(string(key), std::move(value));
+        for (auto& [key, value] : args.named) kwargs.dict().set(string(key, args.user_names), std::move(value));
         inner->set(kwargs_name_, std::move(kwargs));
     } else if (!args.named.empty()) {
         fail(cat("macro '", macro_name, "' takes no keyword argument '", base::printable(args.named[0].first), "'"));

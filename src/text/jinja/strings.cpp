@@ -14,7 +14,12 @@ void add_escaped(Interpreter& in, Builder& out, const Str& str, bool force) {
     size_t from = 0;
     for (size_t at = 0; at < str.text.size(); ++at) {
         const char c = str.text[at];
-        const char* entity = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : nullptr;
+        const char* entity = c == '&'    ? "&amp;"
+                             : c == '<'  ? "&lt;"
+                             : c == '>'  ? "&gt;"
+                             : c == '"'  ? "&#34;"
+                             : c == '\'' ? "&#39;"
+                                         : nullptr;
         if (!entity) continue;
         in.heap().step();
         out.add(str, from, at);

@@ -28,9 +28,7 @@ const Value& one(Args& args, const char* what) {
     return *out[0];
 }
 
-bool divisible(In& in, const Value& value, const Value& by) {
-    return equal(binary(in, Op::mod, value, by), Value::integer(0));
-}
+bool divisible(In& in, const Value& value, const Value& by) { return equal(binary(in, Op::mod, value, by), Value::integer(0)); }
 
 bool even(In& in, const Value& value, Args& args) {
     args.none("even");
@@ -118,12 +116,44 @@ bool sequence(const Value& v) {
 }
 
 constexpr TestEntry table[] = {
-    {"!=", ne}, {"<", lt}, {"<=", le}, {"==", eq}, {">", gt}, {">=", ge}, {"boolean", plain<boolean>}, {"callable", plain<callable>},
-    {"defined", plain<defined>}, {"divisibleby", divisibleby}, {"eq", eq}, {"equalto", eq}, {"escaped", plain<escaped>}, {"even", even},
-    {"false", plain<false_>}, {"filter", is_filter}, {"float", plain<real>}, {"ge", ge}, {"greaterthan", gt}, {"gt", gt}, {"in", in_test},
-    {"integer", plain<integer>}, {"iterable", plain<is_iterable>}, {"le", le}, {"lessthan", lt}, {"lower", lower}, {"lt", lt},
-    {"mapping", plain<mapping>}, {"ne", ne}, {"none", plain<none>}, {"number", plain<number>}, {"odd", odd}, {"sameas", sameas},
-    {"sequence", plain<sequence>}, {"string", plain<string>}, {"test", is_test}, {"true", plain<true_>}, {"undefined", plain<undefined>},
+    {"!=", ne},
+    {"<", lt},
+    {"<=", le},
+    {"==", eq},
+    {">", gt},
+    {">=", ge},
+    {"boolean", plain<boolean>},
+    {"callable", plain<callable>},
+    {"defined", plain<defined>},
+    {"divisibleby", divisibleby},
+    {"eq", eq},
+    {"equalto", eq},
+    {"escaped", plain<escaped>},
+    {"even", even},
+    {"false", plain<false_>},
+    {"filter", is_filter},
+    {"float", plain<real>},
+    {"ge", ge},
+    {"greaterthan", gt},
+    {"gt", gt},
+    {"in", in_test},
+    {"integer", plain<integer>},
+    {"iterable", plain<is_iterable>},
+    {"le", le},
+    {"lessthan", lt},
+    {"lower", lower},
+    {"lt", lt},
+    {"mapping", plain<mapping>},
+    {"ne", ne},
+    {"none", plain<none>},
+    {"number", plain<number>},
+    {"odd", odd},
+    {"sameas", sameas},
+    {"sequence", plain<sequence>},
+    {"string", plain<string>},
+    {"test", is_test},
+    {"true", plain<true_>},
+    {"undefined", plain<undefined>},
     {"upper", upper},
 };
 

@@ -1,8 +1,8 @@
 #include "text/jinja/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -38,7 +38,8 @@ Indices slice_indices(int64_t length, std::optional<int64_t> start, std::optiona
     const int64_t first = start ? place(*start) : step > 0 ? low : high;
     const int64_t last = stop ? place(*stop) : step > 0 ? high : low;
     // The distance and the step as unsigned numbers: -step of the smallest integer is none.
-    const uint64_t distance = step > 0 ? (last > first ? static_cast<uint64_t>(last - first) : 0) : (first > last ? static_cast<uint64_t>(first - last) : 0);
+    const uint64_t distance =
+        step > 0 ? (last > first ? static_cast<uint64_t>(last - first) : 0) : (first > last ? static_cast<uint64_t>(first - last) : 0);
     const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
     const uint64_t count = distance == 0 ? 0 : (distance - 1) / stride + 1;
     return {first, static_cast<int64_t>(count)};
@@ -200,7 +201,9 @@ std::optional<double> parse_float(std::string_view text) {
         if (result.ptr != rest.data() + rest.size()) return std::nullopt;
         if (result.ec == std::errc::result_out_of_range) {
             const size_t e = lower.find("e-");  // too small or too large
-            value = rest.find("e-") != std::string_view::npos || rest.find("E-") != std::string_view::npos || e != std::string::npos ? 0 : HUGE_VAL;
+            value = rest.find("e-") != std::string_view::npos || rest.find("E-") != std::string_view::npos || e != std::string::npos
+                        ? 0
+                        : HUGE_VAL;
         } else if (result.ec != std::errc()) {
             return std::nullopt;
         }
@@ -232,7 +235,9 @@ std::string string_repr(std::string_view text) {
         } else if (c.code_point < 0x20 || c.code_point == 0x7F) {
             escape('x', c.code_point, 2);
         } else if (c.code_point >= 0x80 && has_property(c.code_point, Property::not_printable)) {
-            c.code_point < 0x100 ? escape('x', c.code_point, 2) : c.code_point < 0x10000 ? escape('u', c.code_point, 4) : escape('U', c.code_point, 8);
+            c.code_point < 0x100     ? escape('x', c.code_point, 2)
+            : c.code_point < 0x10000 ? escape('u', c.code_point, 4)
+                                     : escape('U', c.code_point, 8);
         } else {
             out += text.substr(at, c.length);
         }

@@ -21,8 +21,7 @@ constexpr size_t small_dict_entries = 16;
 
 }  // namespace
 
-Str::Str(Heap& heap, std::string bytes, UserRanges user_ranges)
-    : Object(heap), user(std::move(user_ranges)), own_(std::move(bytes)) {
+Str::Str(Heap& heap, std::string bytes, UserRanges user_ranges) : Object(heap), user(std::move(user_ranges)), own_(std::move(bytes)) {
     text = own_;
     heap.take_bytes(text.size() + string_overhead_bytes);
     counted_ = true;
@@ -144,9 +143,7 @@ Value make_iterator(Heap& heap, std::vector<Value> items, std::string_view pytho
     return Value::object(Kind::iterator, new Iterator(heap, std::move(items), python_name));
 }
 Value make_dict(Heap& heap) { return Value::object(Kind::dict, new Dict(heap)); }
-Value make_undefined(Heap& heap, std::string message) {
-    return Value::object(Kind::undefined, new Undefined(heap, std::move(message)));
-}
+Value make_undefined(Heap& heap, std::string message) { return Value::object(Kind::undefined, new Undefined(heap, std::move(message))); }
 
 std::string type_name(const Value& value) {
     switch (value.kind()) {
@@ -220,9 +217,7 @@ bool equal_at(const Value& a, const Value& b, uint32_t depth) {
     switch (a.kind()) {
         case Kind::undefined:
         case Kind::none: return true;
-        case Kind::string:
-            a.as_object()->heap.work(a.str().text.size());
-            return a.str().text == b.str().text;
+        case Kind::string: a.as_object()->heap.work(a.str().text.size()); return a.str().text == b.str().text;
         case Kind::list: {
             const List &x = a.list(), &y = b.list();
             if (&x == &y) return true;
