@@ -219,6 +219,7 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
     } else if (row.method == "POST") {
         refusal = wrong_body_type(request);
         if (!refusal) refusal = not_serving();
+        if (!refusal) refusal = too_busy(row.generates);
         if (!refusal && row.generates && draining_)
             refusal = to_response(base::Error{base::ErrorCode::unavailable, "the server is shutting down", ""}, 5);
     }
@@ -237,6 +238,15 @@ std::optional<HttpResponse> Routes::not_serving() const {
     if (!model_) return to_response(base::Error{base::ErrorCode::unavailable, loading_status_, ""});
     if (engine_stuck()) return to_response(base::Error{base::ErrorCode::unavailable, "the engine makes no progress", ""}, 10);
     return std::nullopt;
+}
+
+std::optional<HttpResponse> Routes::too_busy(bool generates) const {
+    const uint32_t queue_max = model_->queue_requests_max;
+    const bool worker_full = preparing_count_ >= queue_max + limits::sequences_running;
+    const bool queue_full = generates && queue_max > 0 && model_->engine->stats().waiting >= queue_max;
+    if (!worker_full && !queue_full) return std::nullopt;
+    return to_response(base::Error{base::ErrorCode::queue_full, base::cat("the queue is full: ", queue_max, " requests wait"), ""},
+                       model_->engine->retry_after_s());
 }
 
 Routes::Done Routes::health(HttpRequest, ResponseWriter& writer) {
@@ -312,7 +322,7 @@ Routes::Done Routes::tokenize(HttpRequest request, ResponseWriter& writer) {
         if (!parsed) return parsed.take_error();
         return tokenize_answer(parsed.value(), *model, clock);
     };
-    const base::Result<std::string> result = co_await worker_.run(std::move(job));
+    const base::Result<std::string> result = co_await on_worker(std::move(job));
     HttpResponse response = to_answer(result);
     co_await writer.respond(std::move(response));
 }
@@ -323,7 +333,7 @@ Routes::Done Routes::detokenize(HttpRequest request, ResponseWriter& writer) {
         if (!parsed) return parsed.take_error();
         return detokenize_answer(parsed.value(), *model);
     };
-    const base::Result<std::string> result = co_await worker_.run(std::move(job));
+    const base::Result<std::string> result = co_await on_worker(std::move(job));
     HttpResponse response = to_answer(result);
     co_await writer.respond(std::move(response));
 }
@@ -334,7 +344,7 @@ Routes::Done Routes::apply_template(HttpRequest request, ResponseWriter& writer)
         if (!parsed) return parsed.take_error();
         return apply_template_answer(parsed.value(), *model, clock);
     };
-    const base::Result<std::string> result = co_await worker_.run(std::move(job));
+    const base::Result<std::string> result = co_await on_worker(std::move(job));
     HttpResponse response = to_answer(result);
     co_await writer.respond(std::move(response));
 }

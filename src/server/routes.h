@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "server/assets.h"
@@ -32,6 +33,18 @@ struct RoutesOptions {
     std::function<void(std::string_view)> access_log = [](std::string_view) {};
     std::function<HttpStats()> http_stats = [] { return HttpStats{}; };
     std::function<uint64_t()> connections_open = [] { return uint64_t{0}; };
+};
+
+// Counts something while the object lives, whichever way its coroutine ends.
+class Counted {
+  public:
+    explicit Counted(uint32_t& count) : count_(count) { ++count_; }
+    ~Counted() { --count_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+  private:
+    uint32_t& count_;
 };
 
 class Routes {
@@ -79,6 +92,15 @@ class Routes {
     Done asset(HttpRequest request, ResponseWriter& writer);
     // What keeps a request from being served now: loading, stuck.
     std::optional<HttpResponse> not_serving() const;
+    // Refuses a burst before its prompts cost any work: the worker has as much before it as the engine could take, or
+    // (`generates`) the engine's queue is full. submit() decides for good.
+    std::optional<HttpResponse> too_busy(bool generates) const;
+
+    template <typename Job>
+    boost::asio::awaitable<std::invoke_result_t<Job&>> on_worker(Job job) {
+        const Counted counted(preparing_count_);
+        co_return co_await worker_.run(std::move(job));
+    }
 
     // routes_generate.cpp
     Done chat(HttpRequest request, ResponseWriter& writer);
@@ -100,6 +122,7 @@ class Routes {
     std::string loading_status_ = "Loading model";
     bool draining_ = false;
     uint32_t generations_count_ = 0;
+    uint32_t preparing_count_ = 0;  // jobs given to the worker and not back yet
     RequestCounts counts_;
     uint64_t random_state_;
 };

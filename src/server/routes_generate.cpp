@@ -36,18 +36,6 @@ std::string ignored_header(const std::vector<std::string>& names) {
     return out;
 }
 
-// Counts a request while its handler is at work, whichever way it leaves.
-class Counted {
-  public:
-    explicit Counted(uint32_t& count) : count_(count) { ++count_; }
-    ~Counted() { --count_; }
-    Counted(const Counted&) = delete;
-    Counted& operator=(const Counted&) = delete;
-
-  private:
-    uint32_t& count_;
-};
-
 }  // namespace
 
 AnswerOptions Routes::answer_options(bool chat, const GenerationRequest& asked) {
@@ -76,7 +64,7 @@ Routes::Done Routes::chat(HttpRequest request, ResponseWriter& writer) {
     auto job = [&asked = parsed.value(), model = model_, seed = random_u64(), &clock = clock_] {
         return prepare(asked, *model, seed, clock);
     };
-    base::Result<Prepared> prepared = co_await worker_.run(std::move(job));
+    base::Result<Prepared> prepared = co_await on_worker(std::move(job));
     AnswerOptions options = answer_options(true, parsed.value());
     co_await generate(request, writer, parsed.value(), std::move(options), std::move(prepared));
 }
@@ -91,7 +79,7 @@ Routes::Done Routes::completions(HttpRequest request, ResponseWriter& writer) {
         co_return;
     }
     auto job = [&asked = parsed.value(), model = model_, seed = random_u64()] { return prepare(asked, *model, seed); };
-    base::Result<Prepared> prepared = co_await worker_.run(std::move(job));
+    base::Result<Prepared> prepared = co_await on_worker(std::move(job));
     AnswerOptions options = answer_options(false, parsed.value());
     co_await generate(request, writer, parsed.value(), std::move(options), std::move(prepared));
 }

@@ -45,7 +45,9 @@ class Start(unittest.TestCase):
 
     def test_bad_model_files(self):
         with tempfile.TemporaryDirectory() as folder:
-            cases = {"missing": None, "empty": b"", "text": b"hello\n" * 100, "cut": open(fixture.MODEL, "rb").read(100_000)}
+            with open(fixture.MODEL, "rb") as file:
+                cut = file.read(100_000)
+            cases = {"missing": None, "empty": b"", "text": b"hello\n" * 100, "cut": cut}
             for name, content in cases.items():
                 path = os.path.join(folder, name + ".gguf")
                 if content is not None:
@@ -150,6 +152,7 @@ class End(unittest.TestCase):
                     server.get("/health")
             for thread in threads:
                 thread.join()
+            idle.close()
             self.assertEqual(results, [(150, "length")] * 4)
             self.assertEqual(server.process.wait(20), 0)
 
@@ -178,6 +181,7 @@ class End(unittest.TestCase):
         server.process.send_signal(signal.SIGINT)
         self.assertEqual(server.process.wait(5), 128 + signal.SIGINT)
         self.assertLess(time.monotonic() - begin, 2)
+        stream.close()
         server.log.close()
         server.folder.cleanup()
 
@@ -191,6 +195,7 @@ class End(unittest.TestCase):
                 begin = time.monotonic()
                 self.assertEqual(server.stop(), 0)
                 self.assertLess(time.monotonic() - begin, 5)
+                keep.close()
 
 
 class Systemd(unittest.TestCase):

@@ -1,6 +1,8 @@
 // Routes through their handler, with a scripted engine: shapes of answers, statuses, states.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/message.h"
 #include "tests/server/api_harness.h"
 
@@ -285,6 +287,29 @@ TEST(Routes, FullQueueIs429WithRetryAfter) {
     EXPECT_EQ(seen.header("Retry-After"), "7");
     EXPECT_EQ(text_at(seen.json(), {"error", "code"}), "queue_full");
     EXPECT_EQ(h.streams->live_count(), 0u);
+}
+
+TEST(Routes, ABurstIsRefusedBeforeItCostsAnything) {
+    Harness h;
+    h.load();
+    h.engine.numbers.waiting = h.model.queue_requests_max;
+    const Seen& seen = h.post("/v1/chat/completions", hello + "}");
+    EXPECT_EQ(seen.head.status, 429u);
+    EXPECT_EQ(seen.header("Retry-After"), "7");
+    EXPECT_EQ(text_at(seen.json(), {"error", "message"}), "the queue is full: 8 requests wait");
+    EXPECT_EQ(h.post("/tokenize", R"({"content":"a"})").head.status, 200u);  // needs no place in the queue
+    h.engine.numbers.waiting = 0;
+    // As many prompts as the engine could ever take are being prepared: the next one is refused at once. All of them stand
+    // in the loop's queue before the first job can be done, so all begin before one ends.
+    std::vector<Harness::Call*> calls;
+    for (uint32_t i = 0; i < h.model.queue_requests_max + limits::sequences_running; ++i)
+        calls.push_back(&h.begin("POST", "/v1/completions", R"({"prompt":"x"})"));
+    Harness::Call& late = h.begin("POST", "/tokenize", R"({"content":"a"})");
+    ASSERT_TRUE(h.until([&] { return late.seen.returned; }));
+    ASSERT_TRUE(
+        h.until([&] { return std::all_of(calls.begin(), calls.end(), [](const Harness::Call* call) { return call->seen.returned; }); }));
+    EXPECT_EQ(late.seen.head.status, 429u);
+    for (const Harness::Call* call : calls) EXPECT_EQ(call->seen.head.status, 200u);
 }
 
 TEST(Routes, ARefusedSecondPromptCancelsTheFirst) {
