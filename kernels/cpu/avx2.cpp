@@ -178,7 +178,7 @@ void matmul(const MatmulArgs& a) {
 }  // namespace
 
 void install(KernelTable& table) {
-    table.tile_columns = 4;
+    table.tile_columns = table.tile_columns_many = 4;
     table.group_panels = 2;
 #define X(id, bits, sub, offset, f32_meta) table.matmul[static_cast<size_t>(Form::id)] = matmul<Form::id>;
     KERNELS_INTEGER_FORMS(X)

@@ -22,6 +22,8 @@ namespace {
 #include "kernels/cpu/generic/attention.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
+// Registers hold what a loop of a dozen dots needs; unrolling it too would make this file take minutes to compile.
+#define ROLL _Pragma("GCC unroll 1")
 #define INLINE inline __attribute__((always_inline))
 
 INLINE __m512i broadcast4(const void* p) {
@@ -29,6 +31,8 @@ INLINE __m512i broadcast4(const void* p) {
     __builtin_memcpy(&four, p, 4);
     return _mm512_set1_epi32(four);
 }
+
+INLINE void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
 template <FormInfo const& form>
 INLINE __m512 load_meta(const std::byte* meta, uint32_t vector) {
@@ -56,10 +60,19 @@ void integer_tile(const MatmulArgs& a, uint32_t first_panel) {
         UNROLL for (uint32_t s = 0; s < subs; ++s)
             UNROLL for (uint32_t p = 0; p < PANELS; ++p)
                 UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) sums[s][p][c] = _mm512_setzero_si512();
+        if (a.prefetch) {
+            // The same block of the panels that come next: the hardware follows neither that many streams nor their jumps. Measured on
+            // SmolLM2 Q4_1, one column: 168 tokens per CPU second without, 235 with.
+            UNROLL for (uint32_t p = 0; p < PANELS; ++p) {
+                const std::byte* next = panels[p] + PANELS * a.panel_bytes;
+                for (uint32_t line = 0; line < form.codes_block_bytes() / 64; ++line) prefetch(next + codes_at + line * 64);
+                for (uint32_t line = 0; line < (form.meta_block_bytes() + 63) / 64; ++line) prefetch(next + meta_at + line * 64);
+            }
+        }
         // The high level, then, 8 bits further down, the low one: sums = 256 * (w . hi) + w . lo.
         for (uint32_t level = a.x.levels;;) {
             if constexpr (form.code_bits == 4) {
-                UNROLL for (uint32_t g = 0; g < 4; ++g) {
+                ROLL for (uint32_t g = 0; g < 4; ++g) {
                     __m512i low[PANELS], high[PANELS];
                     UNROLL for (uint32_t p = 0; p < PANELS; ++p) {
                         const __m512i both = _mm512_load_si512(panels[p] + codes_at + g * 64);
@@ -75,14 +88,15 @@ void integer_tile(const MatmulArgs& a, uint32_t first_panel) {
                     }
                 }
             } else {
-                UNROLL for (uint32_t g = 0; g < 8; ++g) {
-                    __m512i codes[PANELS];
-                    UNROLL for (uint32_t p = 0; p < PANELS; ++p) codes[p] = _mm512_load_si512(panels[p] + codes_at + g * 64);
-                    UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
-                        const __m512i four = broadcast4(x + c * block_k + g * 4);
-                        UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[g / groups][p][c] = _mm512_dpbusd_epi32(sums[g / groups][p][c], codes[p], four);
+                UNROLL for (uint32_t s = 0; s < subs; ++s)
+                    ROLL for (uint32_t g = s * groups; g < (s + 1) * groups; ++g) {
+                        __m512i codes[PANELS];
+                        UNROLL for (uint32_t p = 0; p < PANELS; ++p) codes[p] = _mm512_load_si512(panels[p] + codes_at + g * 64);
+                        UNROLL for (uint32_t c = 0; c < COLUMNS; ++c) {
+                            const __m512i four = broadcast4(x + c * block_k + g * 4);
+                            UNROLL for (uint32_t p = 0; p < PANELS; ++p) sums[s][p][c] = _mm512_dpbusd_epi32(sums[s][p][c], codes[p], four);
+                        }
                     }
-                }
             }
             x += COLUMNS * block_k;
             if (--level == 0) break;
@@ -166,12 +180,16 @@ INLINE void any_tile(const MatmulArgs& a, uint32_t first_panel) {
     else float_tile<form_id, PANELS, COLUMNS>(a, first_panel);
 }
 
-// Panels walked together for a tile of COLUMNS: enough chains (about 12) to hide the latency of the dots, few enough registers.
-constexpr uint32_t panels_for(uint32_t columns) { return columns == 1 ? 4 : columns == 2 ? 4 : columns == 3 ? 4 : columns == 4 ? 3 : 2; }
+// Panels walked together for a tile of `columns`: enough chains (about 12) to hide the latency of the dots, few enough registers.
+// Sub-blocks of 16 k have two integer accumulators an output.
+constexpr uint32_t panels_for(Form form, uint32_t columns) {
+    constexpr uint32_t whole[] = {0, 4, 4, 4, 3, 2, 2, 1, 1}, halves[] = {0, 4, 4, 2, 2, 1, 1, 1, 1};
+    return info(form).sub_block == 16 ? halves[columns] : whole[columns];
+}
 
 template <Form form_id, uint32_t COLUMNS>
 void columns_kernel(const MatmulArgs& a) {
-    constexpr uint32_t together = panels_for(COLUMNS);
+    constexpr uint32_t together = panels_for(form_id, COLUMNS);
     uint32_t p = 0;
     for (; p + together <= a.n_panels; p += together) any_tile<form_id, together, COLUMNS>(a, p);
     if constexpr (together > 2) {
@@ -191,15 +209,18 @@ void matmul(const MatmulArgs& a) {
         case 3: return columns_kernel<form_id, 3>(a);
         case 4: return columns_kernel<form_id, 4>(a);
         case 5: return columns_kernel<form_id, 5>(a);
-        default: return columns_kernel<form_id, 6>(a);
+        case 6: return columns_kernel<form_id, 6>(a);
+        case 7: return columns_kernel<form_id, 7>(a);
+        default: return columns_kernel<form_id, 8>(a);
     }
 }
 
 }  // namespace
 
 void install(KernelTable& table) {
-    table.tile_columns = 6;
-    table.group_panels = 2;
+    table.tile_columns = 8;
+    table.tile_columns_many = 6;
+    table.group_panels = 6;
 #define X(id, bits, sub, offset, f32_meta) table.matmul[static_cast<size_t>(Form::id)] = matmul<Form::id>;
     KERNELS_INTEGER_FORMS(X)
 #undef X

@@ -29,6 +29,8 @@ base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options) {
 CpuBackend::CpuBackend(std::string_view isa, const KernelTable& table, const CpuOptions& options, uint32_t threads)
     : name_("cpu/" + std::string(isa)), table_(table), levels_(options.activation_bits / 8), pool_(threads) {
     CHECK_LE(table_.tile_columns, max_tile_columns);
+    CHECK_LE(table_.tile_columns_many, table_.tile_columns);
+    CHECK_LE(table_.group_panels, group_panels_max);
 }
 
 uint64_t CpuBackend::matrix_bytes(quant::Type type, uint64_t rows, uint64_t cols) const {

@@ -74,7 +74,7 @@ class CpuBackend final : public Backend {
     Tiles tiles_of(uint32_t columns) const;
     void add_needs(const Matrix& w, Needs& needs) const;
     void prepare(Tensor x, const Tiles& tiles, Needs needs);
-    ActivationTile tile_of(const PanelMatrix& w, const Tiles& tiles, uint32_t i) const;
+    void point_at(ActivationTile& tile, const PanelMatrix& w, const Tiles& tiles, uint32_t i) const;
     void multiply(const PanelMatrix& w, uint32_t first_panel, uint32_t n_panels, const Tiles& tiles, uint32_t tile, float* out, size_t out_stride, bool add) const;
     void multiply_panels(const PanelMatrix& w, uint32_t first_panel, uint32_t last_panel, const Tiles& tiles, Tensor out, bool add) const;
     uint32_t group_of(const Tiles& tiles) const;

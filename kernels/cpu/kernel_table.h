@@ -38,6 +38,7 @@ struct MatmulArgs {
     size_t out_stride = 0;   // floats from column to column
     uint32_t rows = 0;       // outputs wanted, <= 16 * n_panels, > 16 * (n_panels - 1)
     bool add = false;        // out += result
+    bool prefetch = false;   // the panels behind these come next and are not in the cache
 };
 using MatmulKernel = void (*)(const MatmulArgs&);
 
@@ -93,8 +94,9 @@ struct StoreKvArgs {
 };
 
 struct KernelTable {
-    uint32_t tile_columns = 4;  // widest tile that the matmul kernels take, <= max_tile_columns
-    uint32_t group_panels = 2;  // panels to walk together when a matrix has several column tiles
+    uint32_t tile_columns = 4;       // widest tile that the matmul kernels take, <= max_tile_columns
+    uint32_t tile_columns_many = 4;  // the width to aim at when one tile is not enough
+    uint32_t group_panels = 2;       // panels to walk together when there are several column tiles, <= group_panels_max
     MatmulKernel matmul[forms_count] = {};
     void (*quantize)(const QuantizeArgs&) = nullptr;
     void (*rms_norm)(const float* x, const float* weight, float eps, uint32_t n, float* out) = nullptr;

@@ -93,7 +93,7 @@ void matmul_float(const MatmulArgs& a) {
 }  // namespace
 
 void install(KernelTable& table) {
-    table.tile_columns = 4;
+    table.tile_columns = table.tile_columns_many = 4;
     table.group_panels = 2;
 #define X(id, bits, sub, offset, f32_meta) table.matmul[static_cast<size_t>(Form::id)] = matmul_integer<Form::id>;
     KERNELS_INTEGER_FORMS(X)
