@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "kernels/cpu/cpu.h"
 #include "quant/types.h"
 
 namespace options {
@@ -87,7 +88,7 @@ Result<void> to_text(Parsed& parsed, std::string_view text) {
 }
 
 template <auto Member>
-Result<void> to_list(Parsed& parsed, std::string_view text) {  // comma-separated, adds
+Result<void> to_list(Parsed& parsed, std::string_view text) {  // comma-separated; given again, it adds
     auto& list = part<typename member_type<decltype(Member)>::owner>(parsed).*Member;
     while (!text.empty()) {
         const size_t comma = std::min(text.find(','), text.size());
@@ -213,14 +214,14 @@ struct Option {
 
 constexpr Option table[] = {
     // the model and the engine
-    {"context", 'c', "N", "the model's", on_load | on_inspect, to_context, "tokens one sequence may hold; shortened to what fits when not given"},
+    {"context", 'c', "N", "the model's", on_load | on_inspect, to_context, "tokens one sequence may hold; the start is refused when not one fits"},
     {"kv-budget", 0, "BYTES", "auto", on_load, to_kv_budget, "memory for keys and values, once and for all; auto takes a share of what is free"},
     {"kv-type", 0, "TYPE", "f16", on_load | on_inspect, to_kv_type, "keys and values as f16 or f32"},
-    {"threads", 't', "N", "all allowed", on_load, to_number<&ServeOptions::threads, 0, 256>, "compute threads; the default follows affinity and cgroup limits"},
+    {"threads", 't', "N", "all allowed", on_load, to_number<&ServeOptions::threads, 0, kernels::cpu::threads_max>, "compute threads; the default follows affinity and cgroup limits"},
     {"isa", 0, "NAME", "best present", on_load, to_isa, "force scalar, avx2 or avx512 kernels"},
     {"activation-bits", 0, "N", "16", on_load, to_activations, "16: products as exact as the file's weights; 8: faster prompts with the rounding error that other programs have"},
     {"max-sequences", 0, "N", "64", on_serve | on_inspect, to_sequences, "sequences that may run at once"},
-    {"default-max-tokens", 0, "N", "2048", on_load, to_number<&ServeOptions::default_max_tokens, 1, 1 << 24>, "length of an answer whose request names none"},
+    {"default-max-tokens", 0, "N", "2048", on_load, to_number<&ServeOptions::default_max_tokens, 1, limits::model_context_tokens>, "length of an answer whose request names none"},
     {"no-prefix-cache", 0, "", "off", on_load, to_switch<&ServeOptions::prefix_cache, false>, "compute every prompt anew"},
     // the server
     {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_text<&ServeOptions::host>, "numeric address to bind; beyond loopback a key file is required"},
@@ -244,7 +245,7 @@ constexpr Option table[] = {
     {"top-p", 0, "X", "0.95", on_run, to_float<&RunOptions::top_p, 1, 1'000>, "draw among the likeliest tokens that hold this probability"},
     {"min-p", 0, "X", "0.05", on_run, to_float<&RunOptions::min_p, 0, 999>, "drop tokens below this share of the likeliest one's probability"},
     {"seed", 0, "N", "random", on_run, to_seed, "the same seed gives the same answer"},
-    {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 0, 1 << 24>, "longest answer"},
+    {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 0, limits::model_context_tokens>, "longest answer"},
     {"raw", 0, "", "off", on_run, to_switch<&RunOptions::raw, true>, "give the prompt to the model as it is, without the chat template"},
     {"no-stats", 0, "", "off", on_run, to_switch<&RunOptions::no_stats, true>, "no line of token counts and times"},
     // shared
@@ -264,7 +265,7 @@ constexpr CommandRow commands_table[] = {
     {Command::serve, "serve", on_serve, "MODEL.gguf", "serve a model: chat page, OpenAI-compatible API, metrics"},
     {Command::run, "run", on_run, "MODEL.gguf [PROMPT...]", "chat in the terminal; with a prompt or a pipe, answer once and exit"},
     {Command::inspect, "inspect", on_inspect, "MODEL.gguf", "show a model file: metadata, tensors, what a context would take"},
-    {Command::version, "version", on_version, "", "version, build and CPU paths"},
+    {Command::version, "version", on_version, "", "version, compiler and the CPU paths of this machine"},
     {Command::help, "help", on_help, "[COMMAND]", "help, for one command or for all"},
 };
 
@@ -278,7 +279,8 @@ constexpr ExitCode exit_codes[] = {
     {1, "could not start or go on (address in use, unreadable key file, engine failure)"},
     {2, "bad option, bad value or bad model file; one line says which"},
     {70, "the engine made no progress; a supervisor should restart the program"},
-    {130, "interrupted (one-shot run)"},
+    {130, "interrupted: a one-shot run, or serving ended at once by a second Ctrl-C"},
+    {143, "serving ended at once by a second SIGTERM"},
 };
 
 const CommandRow* row_of(Command command) {
@@ -351,6 +353,7 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
     }
 
     std::vector<std::string_view> operands;
+    std::vector<const Option*> seen;
     bool flags_end = false;
     for (size_t i = 1; i < arguments.size(); ++i) {
         std::string_view argument = arguments[i];
@@ -390,6 +393,10 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
                 return Error{ErrorCode::invalid_argument, std::string(called) + " needs a value (" + std::string(option->value) + ")", {}};
             value = arguments[++i];
         }
+        // The first flag of a list stands above the environment's list, further ones add to it.
+        for (auto [name, list] : {std::pair{std::string_view("allow-host"), &parsed.serve.hosts}, {"cors-origin", &parsed.serve.cors_origins}})
+            if (option->flag == name && std::find(seen.begin(), seen.end(), option) == seen.end()) list->clear();
+        seen.push_back(option);
         if (auto result = apply(*option, called, parsed, value); !result) return result.take_error();
     }
 
@@ -401,6 +408,7 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
                 return Error{ErrorCode::invalid_argument, "hearth " + std::string(row->name) + " needs a model file: hearth " + std::string(row->name) + " " + std::string(row->operands), {}};
             parsed.serve.model_path = parsed.inspect.path = std::string(operands[0]);
             if (parsed.command == Command::run) {
+                if (operands.size() > 1 && environment("HEARTH_PROMPT")) parsed.run.prompt.clear();
                 for (size_t i = 1; i < operands.size(); ++i) parsed.run.prompt += (parsed.run.prompt.empty() ? "" : " ") + std::string(operands[i]);
             } else if (operands.size() > 1) {
                 return Error{ErrorCode::invalid_argument, quoted(operands[1]) + " is one operand too many", {}};

@@ -76,9 +76,24 @@ class Readme(unittest.TestCase):
         return result.stdout
 
     def test_a_second_start_is_quick(self):
-        """Under 2 s from the command to ready; the limit here is tenfold, this machine may be busy."""
-        print(f"./dev serve was ready after {self.start_s:.2f} s", file=sys.stderr)
-        self.assertLess(self.start_s, 20)
+        """Under 2 s from the command to ready: the best of three, as other tests may hold the cores."""
+        best = self.start_s
+        for _ in range(2):
+            port_file = pathlib.Path(self.folder.name) / "second"
+            port_file.unlink(missing_ok=True)
+            start = time.monotonic()
+            server = subprocess.Popen(["./dev", "serve"], cwd=ROOT, env=environment(HEARTH_PORT="0", HEARTH_PORT_FILE=str(port_file)),
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not (port_file.exists() and port_file.read_text().strip()):
+                time.sleep(0.01)
+            url = f"http://127.0.0.1:{port_file.read_text().strip()}/ready"
+            while subprocess.run(["curl", "-sf", url], capture_output=True).returncode:
+                time.sleep(0.01)
+            best = min(best, time.monotonic() - start)
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=60)
+        print(f"./dev serve was ready after {best:.2f} s")
+        self.assertLess(best, 2)
 
     def test_second_command_is_what_ci_runs(self):
         self.assertEqual(blocks("sh")[1].strip(), "./dev test")

@@ -1,8 +1,11 @@
 #include "commands/version.h"
 
 #include <ostream>
+#include <string>
+#include <string_view>
 
 #include "base/version.h"
+#include "kernels/cpu/cpu.h"
 
 namespace commands {
 
@@ -12,10 +15,13 @@ int version_command(bool json, std::ostream& out) {
 #else
     constexpr std::string_view compiler = "gcc " __VERSION__;
 #endif
+    std::string isas;  // that this machine runs, best first
+    for (std::string_view isa : kernels::cpu::known_isas())
+        if (kernels::cpu::isa_runs_here(isa)) isas += (isas.empty() ? "" : json ? "\",\"" : ", ") + std::string(isa);
     if (json) {
-        out << "{\"name\":\"hearth\",\"version\":\"" << version << "\",\"compiler\":\"" << compiler << "\",\"backends\":[\"cpu\"]}\n";
+        out << "{\"name\":\"hearth\",\"version\":\"" << version << "\",\"compiler\":\"" << compiler << "\",\"cpu_paths\":[\"" << isas << "\"]}\n";
     } else {
-        out << "hearth " << version << " (" << compiler << ", cpu)\n";
+        out << "hearth " << version << " (" << compiler << "; cpu paths here: " << isas << ")\n";
     }
     return 0;
 }

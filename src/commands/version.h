@@ -1,4 +1,4 @@
-// `hearth version`: version, compiler, how it is linked, the CPU paths that this machine runs.
+// `hearth version`: version, compiler, the CPU paths that this machine runs.
 #pragma once
 
 #include <iosfwd>

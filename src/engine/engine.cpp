@@ -51,6 +51,7 @@ EngineImpl::EngineImpl(const EngineConfig& config, model::ForwardPass& model, co
       sampler_(model.n_vocab()),
       events_(config.event_ring_entries),
       inbox_(config.queue_requests_max, config.sequences_max, model.kv_blocks_count()) {
+    model_.set_clock(clock_);
     CHECK(config.context_length > 0);
     CHECK_LE(config.context_length, model.context_length());
     CHECK_LE(events_per_token_ * std::min(limits::choices_count, config.sequences_max), config.event_ring_entries);
@@ -315,6 +316,7 @@ EngineStats EngineImpl::stats() const {
     s.finished_error = finished(FinishReason::error);
     s.last_step_ns = read(board_.last_step_ns);
     s.busy_since_ns = read(board_.busy_since_ns);
+    if (s.busy_since_ns > 0) s.busy_since_ns = std::max(s.busy_since_ns, model_.last_beat_ns());
     s.last_step_duration_ns = read(board_.last_step_duration_ns);
     return s;
 }

@@ -37,7 +37,7 @@ struct EngineStats {
     // Requests, each counted once: error if any choice ended so, else cancelled, else length, else stop.
     uint64_t finished_stop = 0, finished_length = 0, finished_cancelled = 0, finished_error = 0;
     int64_t last_step_ns = 0;                                 // clock at the end of the last step
-    int64_t busy_since_ns = 0;                                // clock at the beginning of the step in progress, 0 between
+    int64_t busy_since_ns = 0;                                // clock at the last sign of life of the step in progress, 0 between
                                                               // steps: what a watchdog must look at
     int64_t last_step_duration_ns = 0;
 };

@@ -26,7 +26,7 @@ class EngineThread {
     std::thread thread_;
 };
 
-// For a watchdog: the step in progress has taken longer than limit_ns. An engine that waits for work, for paused
+// For a watchdog: the step in progress gave no sign of life for limit_ns; a long prefill that goes on layer by layer does. An engine that waits for work, for paused
 // clients or for event room is not stuck. Any thread.
 bool is_stuck(const Engine& engine, int64_t now_ns, int64_t limit_ns);
 

@@ -2,9 +2,11 @@
 // until forward() returns.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
+#include "base/clock.h"
 #include "base/limits.h"
 
 namespace model {
@@ -47,6 +49,21 @@ class ForwardPass {
     virtual uint32_t context_length() const = 0;      // tokens a sequence may hold at most, from the file
     virtual uint32_t kv_blocks_count() const = 0;     // physical blocks available
     virtual Logits forward(const Batch& batch) = 0;
+
+    // From now on forward() marks its progress by this clock, several times a layer, so that a watcher can tell a long
+    // step from a hung one. Before the first forward().
+    void set_clock(const base::Clock& clock) { clock_ = &clock; }
+    // The last mark; 0 before the first. Any thread.
+    int64_t last_beat_ns() const { return last_beat_ns_.load(std::memory_order_relaxed); }
+
+  protected:
+    void beat() {
+        if (clock_) last_beat_ns_.store(clock_->now_ns(), std::memory_order_relaxed);
+    }
+
+  private:
+    const base::Clock* clock_ = nullptr;
+    std::atomic<int64_t> last_beat_ns_{0};
 };
 
 }  // namespace model

@@ -113,6 +113,7 @@ Result<std::unique_ptr<Model>> Model::load(const gguf::File& file, std::unique_p
 void Model::feed_forward(const LayerWeights& w, Tensor x, Tensor normed, Tensor hidden, Tensor spare) {
     backend_->rms_norm(x, w.ffn_norm, config_.norm_eps, normed);
     backend_->gated(w.gate, w.up, normed, spare, hidden);
+    beat();
     backend_->matmul(w.down, hidden, x, true);
 }
 
@@ -132,6 +133,7 @@ Logits Model::forward(const Batch& batch) {
     b.begin_step(std::span(slices_).first(batch.sequences.size()));
     b.embed(weights_.embeddings, batch.tokens, x);
     for (uint32_t i = 0; i < config_.n_layers; ++i) {
+        beat();
         const LayerWeights& w = weights_.layers[i];
         const bool last = i + 1 == config_.n_layers;
         b.rms_norm(x, w.attn_norm, config_.norm_eps, normed);
@@ -141,6 +143,7 @@ Logits Model::forward(const Batch& batch) {
         b.rope(rope_, k, config_.n_kv_heads);
         b.store_kv(i, k, v);
         if (last && n_last == 0) break;  // only the KV was wanted
+        beat();
         b.attention(i, q, attention_scale_, attended);
         if (!last) {
             b.matmul(w.o, attended, x, true);
@@ -153,6 +156,7 @@ Logits Model::forward(const Batch& batch) {
             feed_forward(w, last_x, normed_.first(n_last), hidden_.first(n_last), spare_.first(n_last));
         }
     }
+    beat();
     if (n_last > 0) {
         b.rms_norm(last_x, weights_.output_norm, config_.norm_eps, normed_.first(n_last));
         b.matmul(weights_.output, normed_.first(n_last), logits, false);

@@ -109,6 +109,15 @@ TEST_F(Options, Lists) {
     EXPECT_EQ(p.serve.hosts, (std::vector<std::string>{"a.example", "b.example", "c"}));
 }
 
+TEST_F(Options, AListFromTheEnvironmentIsReplacedByFlags) {
+    environment()["HEARTH_CORS_ORIGIN"] = "http://a,http://b";
+    EXPECT_EQ(parsed({"serve", "m"}).serve.cors_origins, (std::vector<std::string>{"http://a", "http://b"}));
+    EXPECT_EQ(parsed({"serve", "m", "--cors-origin", "http://c", "--cors-origin", "http://d"}).serve.cors_origins, (std::vector<std::string>{"http://c", "http://d"}));
+    environment()["HEARTH_PROMPT"] = "from the environment";
+    EXPECT_EQ(parsed({"run", "m"}).run.prompt, "from the environment");
+    EXPECT_EQ(parsed({"run", "m", "from", "words"}).run.prompt, "from words");
+}
+
 TEST_F(Options, Switches) {
     EXPECT_FALSE(parsed({"serve", "m", "--no-prefix-cache"}).serve.prefix_cache);
     EXPECT_TRUE(parsed({"serve", "m", "--no-prefix-cache=0"}).serve.prefix_cache);
