@@ -2,6 +2,7 @@
 // inputs that Beast 1.81 lets through, and from the rules that uNetworking/h1spec checks, in words and bytes of our own.
 #include <gtest/gtest.h>
 
+#include "base/message.h"
 #include "server/gate.h"
 
 namespace {
@@ -247,9 +248,9 @@ TEST(HttpGate, Targets) {
                                        "http://other/"})
         EXPECT_EQ(with_target(bad), 400) << bad;
     EXPECT_EQ(with_target("*", "OPTIONS"), 0);
-    EXPECT_EQ(with_target("/" + std::string(bounds.target_bytes, 'a')), 414);
-    EXPECT_EQ(with_target("/" + std::string(9'000, 'a')), 414);
-    EXPECT_EQ(with_target("/" + std::string(bounds.target_bytes - 1, 'a')), 0);
+    EXPECT_EQ(with_target(base::cat('/', std::string(bounds.target_bytes, 'a'))), 414);
+    EXPECT_EQ(with_target(base::cat('/', std::string(9'000, 'a'))), 414);
+    EXPECT_EQ(with_target(base::cat('/', std::string(bounds.target_bytes - 1, 'a'))), 0);
 }
 
 TEST(HttpGate, SizeAndCountOfHeaders) {
@@ -282,6 +283,39 @@ TEST(HttpGate, KeepAlive) {
     EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive ,\t CLOSE\r\n\r\n"));
     EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: a\r\nConnection: te\r\nConnection: close\r\n\r\n"));
     EXPECT_FALSE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+}
+
+// Beast read one head and the gate another: whatever differs is refused.
+TEST(HttpGate, BothReadingsMustAgree) {
+    const auto disagreement = [](std::string_view ours, std::string_view beasts) -> std::string {
+        HeadGate gate(bounds);
+        EXPECT_EQ(gate.scan(ours), GateState::complete) << ours;
+        server::BeastParser parser;
+        boost::system::error_code error;
+        parser.put(boost::asio::buffer(beasts.data(), beasts.size()), error);
+        EXPECT_FALSE(error) << beasts;
+        const auto refusal = server::check_parsed(gate.head(), parser);
+        if (refusal) { EXPECT_EQ(refusal->status, 400u); }
+        return refusal ? refusal->message : "";
+    };
+    const std::string plain = "POST /a HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\nContent-Length: 5\r\n\r\n";
+    const std::string chunked = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    EXPECT_EQ(disagreement(plain, plain), "");
+    EXPECT_EQ(disagreement(chunked, chunked), "");
+    const auto with = [&](std::string_view from, std::string_view to) {
+        std::string text = plain;
+        return text.replace(text.find(from), from.size(), to);
+    };
+    EXPECT_NE(disagreement(plain, with("POST", "PUT")).find("request line"), std::string::npos);
+    EXPECT_NE(disagreement(plain, with("/a", "/b")).find("request line"), std::string::npos);
+    EXPECT_NE(disagreement(plain, with("1.1", "1.0")).find("version"), std::string::npos);
+    EXPECT_NE(disagreement(plain, with("X: 1\r\n", "")).find("headers"), std::string::npos);
+    EXPECT_NE(disagreement(plain, with("X: 1\r\n", "X: 3\r\n")).find("headers"), std::string::npos);
+    EXPECT_NE(disagreement(plain, with("X: 1\r\n", "Y: 1\r\n")).find("headers"), std::string::npos);
+    // What Beast 1.81 takes for no body.
+    const std::string unknown = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n";
+    EXPECT_NE(disagreement(chunked, unknown).find("headers"), std::string::npos);
+    EXPECT_NE(disagreement("GET / HTTP/1.1\r\nHost: a\r\nX: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "");
 }
 
 TEST(ChunkGate, BodiesThatAreWhole) {

@@ -1,6 +1,9 @@
 // Who may ask: Host and Origin, CORS, API keys, bind rule, request ids; and the shape of errors and events.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "http_harness.h"
 #include "server/sse.h"
 
@@ -188,6 +191,14 @@ TEST(ApiKeyFile, FaultsNameTheLineAndNotTheKey) {
     EXPECT_FALSE(ApiKeys::parse("# nothing\n").ok());
     EXPECT_FALSE(ApiKeys::load("/nonexistent/keys").ok());
     EXPECT_FALSE(ApiKeys::load("/").ok());
+    const std::string path = testing::TempDir() + "http_policy_test_keys";
+    std::ofstream(path) << "alice:0123456789abcdef\n";
+    const auto loaded = ApiKeys::load(path);
+    ASSERT_TRUE(loaded.ok());
+    EXPECT_NE(loaded.value().find("0123456789abcdef"), nullptr);
+    std::ofstream(path) << std::string(2 << 20, '#');
+    EXPECT_FALSE(ApiKeys::load(path).ok());
+    std::remove(path.c_str());
     std::string many;
     for (size_t i = 0; i <= limits::api_keys_count; ++i) many += "key-number-" + std::to_string(1'000'000 + i) + "\n";
     EXPECT_FALSE(ApiKeys::parse(many).ok());
