@@ -10,6 +10,7 @@
 
 #include "model/batch.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/token_history.h"
 
 namespace support {
 
@@ -51,8 +52,7 @@ class FakeModel final : public model::ForwardPass {
 
     FakeModelConfig config_;
     Seen seen_;
-    // What a slot holds: the hash of the tokens in [0, slot] of its block.
-    std::vector<uint64_t> slots_;    // (kv_blocks_count, 64)
+    TokenHistory history_;
     std::vector<float> logits_;      // (64, n_vocab) or more
 };
 
