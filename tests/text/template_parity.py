@@ -4,15 +4,17 @@
     template_parity.py DRIVER [FOLDER of real *.jinja templates]      environment: HEARTH_TEST_MODEL
 
 1. Every snippet of template_snippets.py: the same text, or a failure on both sides.
-2. The model's own template on several hundred generated conversations; the segments must join to the same text, and no
+2. Random expressions, statements and tag soup of template_random.py (100,000 of each with HEARTH_VERIFY=1).
+3. The model's own template on several hundred generated conversations; the segments must join to the same text, and no
    byte of a user's text may be marked as the template's.
-3. With a folder: those templates on the same conversations (some with tools); how many are equal everywhere is printed.
+4. With a folder: those templates on the same conversations (some with tools); how many are equal everywhere is printed.
 """
 import datetime
 import json
 import os
 import pathlib
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -22,6 +24,7 @@ import jinja2
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
+import template_random
 import template_snippets
 
 NOW = datetime.datetime(2026, 12, 1, 12, 34, 56)
@@ -207,6 +210,44 @@ def check_snippets(driver):
     return not failures and count >= 300 and fine > count // 2
 
 
+class TooSlow(Exception):
+    pass
+
+
+def check_random(driver):
+    def give_up(*_):
+        raise TooSlow
+
+    signal.signal(signal.SIGALRM, give_up)  # 7 ** 7 ** 7 ...
+    count = 100_000 if os.environ.get("HEARTH_VERIFY") else 2_000
+    env, rng, failures, compared, rendered = environment(), random.Random(3), [], 0, 0
+    for make in (template_random.statement, template_random.soup):
+        for _ in range(count):
+            source = make(rng)
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            try:
+                want, why = reference(env, source, template_snippets.VARS)
+            except TooSlow:
+                continue
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if "TooSlow" in why or "MemoryError" in why:
+                continue
+            ok, got = driver.parse(source)
+            if ok:
+                ok, got, _ = driver.render(template_snippets.VARS, [])
+            if template_random.expected_difference(source, want or why, got):
+                continue
+            compared += 1
+            rendered += want is not None
+            if ok != (want is not None) or (ok and got != want):
+                failures.append(f"template  {source!r}\n  Jinja2    {want!r} {why}\n  hearth    {ok} {got!r}")
+    for failure in failures[:10]:
+        print(failure, file=sys.stderr)
+    print(f"{compared} random templates ({rendered} render), {len(failures)} differ", file=sys.stderr)
+    return not failures and compared > count and rendered > compared // 3
+
+
 def check_model(driver):
     import gguf
 
@@ -251,6 +292,7 @@ def check_folder(driver, folder):
 def main():
     driver = Driver(sys.argv[1])
     ok = check_snippets(driver)
+    ok = check_random(driver) and ok
     if os.environ.get("HEARTH_TEST_MODEL"):
         ok = check_model(driver) and ok
     if len(sys.argv) > 2:

@@ -1,9 +1,8 @@
 // Broken vocabularies: each is refused with the key, its place and what was allowed.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "base/message.h"
+#include "tests/text/measure.h"
 #include "tests/text/vocabulary_builder.h"
 #include "text/tokenizer.h"
 
@@ -166,9 +165,9 @@ TEST_P(BadVocabularyTest, IsRefusedByName) {
     const BadVocabulary& bad = GetParam();
     VocabularySpec spec;
     bad.breaks(spec);
-    const auto start = std::chrono::steady_clock::now();
+    const double start = support::cpu_seconds();
     const Outcome outcome = load(spec);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+    EXPECT_LT(support::cpu_seconds() - start, 1.0);
     ASSERT_FALSE(outcome.ok);
     EXPECT_EQ(outcome.code, bad.code) << outcome.message;
     for (const char* part : bad.says) EXPECT_NE(outcome.message.find(part), std::string::npos) << outcome.message;
@@ -196,9 +195,10 @@ TEST(VocabularyTest, ManyTokensThatShareAHashDontMakeLoadingSlow) {
     // 200,000 tokens whose texts differ in few bits. (True collisions of the seeded table can't be written down here.)
     VocabularySpec spec;
     for (int i = 0; i < 200'000; ++i) spec.add(base::cat("k", i * 16, std::string(16, 'k')));
-    const auto start = std::chrono::steady_clock::now();
+    const double start = support::cpu_seconds();
     EXPECT_TRUE(load(spec).ok);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+    const double seconds = support::cpu_seconds() - start;
+    EXPECT_TRUE(!support::measurable || seconds < 2.0) << seconds;
 }
 
 }  // namespace

@@ -341,10 +341,10 @@ Value Interpreter::eval_slice(const SliceExpr& slice, const Value& object) {
 
     if (object.is(Kind::range)) {
         const Range& range = object.range();
-        const int64_t first = indices.count > 0 ? range.at(indices.start) : range.start;
-        int64_t new_step = 0, span = 0, end = 0;
-        if (__builtin_mul_overflow(range.step, step, &new_step) || __builtin_mul_overflow(indices.count, new_step, &span) ||
-            __builtin_add_overflow(first, span, &end)) {
+        int64_t first = 0, new_step = 0, end = 0;
+        if (__builtin_mul_overflow(range.step, step, &new_step) || __builtin_mul_overflow(indices.start, range.step, &first) ||
+            __builtin_add_overflow(range.start, first, &first) || __builtin_mul_overflow(indices.stop, range.step, &end) ||
+            __builtin_add_overflow(range.start, end, &end)) {
             fail("integer overflow in a slice of a range");
         }
         return Value::object(Kind::range, new Range(heap_, first, end, new_step, indices.count));

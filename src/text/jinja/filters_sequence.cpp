@@ -122,7 +122,7 @@ Value reverse(Interpreter& in, const Value& value, Args& args) {
         for (const Value& c : backwards) text.add(c.str());
         return marked(text.finish(), value.str());
     }
-    if (value.is(Kind::iterator) || value.is_undefined()) return make_list(in.heap(), std::move(backwards));
+    if (value.is(Kind::iterator)) return make_list(in.heap(), std::move(backwards));
     return make_iterator(in.heap(), std::move(backwards), "reversed");
 }
 

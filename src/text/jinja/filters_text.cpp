@@ -202,8 +202,13 @@ Value center(Interpreter& in, const Value& value, Args& args) {
 Value truncate(Interpreter& in, const Value& value, Args& args) {
     const Value* out[4];
     args.bind("truncate", {"length", "killwords", "end", "leeway"}, out);
-    const Value text = in.to_string(value), end = out[2] ? *out[2] : in.string("...");
-    const Str &str = text.str(), &tail = string_argument(end, "truncate's end");
+    const Value end = out[2] ? *out[2] : in.string("...");
+    if (!value.is_string()) {  // what is short enough passes as it is
+        const int64_t whole = length_of(value), most = out[0] ? int_argument(*out[0], "truncate's length") : 255;
+        if (whole <= most) return value;
+    }
+    const Value& text = value;
+    const Str &str = string_argument(value, "what truncate works on"), &tail = string_argument(end, "truncate's end");
     const int64_t length = out[0] ? int_argument(*out[0], "truncate's length") : 255;
     const int64_t leeway = out[3] && !out[3]->is_none() ? int_argument(*out[3], "truncate's leeway") : 5;
     const int64_t tail_length = static_cast<int64_t>(tail.length());

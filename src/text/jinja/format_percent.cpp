@@ -181,7 +181,8 @@ Value format_percent(Interpreter& in, const Str& format, const Value& args) {
         if (left) pad(out, padding);
     }
     const bool all_used = many ? next >= args.list().items.size()
-                               : next > 0 || used_mapping || args.is(Kind::dict) || args.is(Kind::list) || args.is_undefined();
+                               : next > 0 || used_mapping || args.is(Kind::dict) || args.is(Kind::range) ||
+                                     (args.is(Kind::list) && !args.list().is_view()) || args.is_undefined();
     if (!all_used) fail("not all arguments converted during string formatting");
     return marked(out.finish(), format);
 }

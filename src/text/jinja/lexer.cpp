@@ -194,7 +194,10 @@ Token Lexer::lex_text() {
 
 void Lexer::skip_comment() {
     const size_t end = source_.find("#}", at_);
-    if (end == std::string_view::npos) fail("missing end of comment tag", static_cast<uint32_t>(tag_position_));
+    if (end == std::string_view::npos) {
+        if (at_ == source_.size()) return;  // Jinja says nothing of a comment that opens at the very end
+        fail("missing end of comment tag", static_cast<uint32_t>(tag_position_));
+    }
     const char sign = end > at_ ? source_[end - 1] : ' ';
     at_ = end + 2;
     if (sign == '-') {
@@ -228,6 +231,10 @@ Token Lexer::lex_raw(size_t begin) {
         at_ = at;
         line_starting_ = source_[at_ - 1] == '\n';
         return token;
+    }
+    if (begin == source_.size()) {  // nor of a raw block
+        at_ = begin;
+        return {TokenKind::data, static_cast<uint32_t>(begin), {}, 0, 0};
     }
     fail("missing end of raw directive", static_cast<uint32_t>(tag_position_));
 }

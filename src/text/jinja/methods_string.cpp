@@ -334,6 +334,23 @@ Value isascii(Interpreter& in, const Value& self, Args& args) {
     if (self.str().text.empty()) return Value::boolean(true);
     return all_characters(in, self, args, [](char32_t cp, size_t) { return cp < 0x80; });
 }
+Value isprintable(Interpreter& in, const Value& self, Args& args) {
+    if (self.str().text.empty()) return Value::boolean(true);
+    return all_characters(in, self, args, [](char32_t cp, size_t) { return !has_property(cp, Property::not_printable); });
+}
+// Capitals only after uncased characters, small letters only after cased ones, and at least one of them.
+Value istitle(Interpreter& in, const Value& self, Args& args) {
+    bool cased = false, previous_cased = false;
+    const Value fits = all_characters(in, self, args, [&](char32_t cp, size_t) {
+        const bool capital = has_property(cp, Property::upper) || has_property(cp, Property::title);
+        const bool small = has_property(cp, Property::lower);
+        if (capital ? previous_cased : small && !previous_cased) return false;
+        previous_cased = capital || small;
+        cased = cased || previous_cased;
+        return true;
+    });
+    return Value::boolean(fits.as_bool() && cased);
+}
 template <Property wanted, Property unwanted>
 Value is_case(Interpreter& in, const Value& self, Args& args) {
     bool cased = false;
@@ -363,7 +380,9 @@ constexpr struct {
     {"isdigit", is_property<Property::digit>},
     {"islower", is_case<Property::lower, Property::upper>},
     {"isnumeric", is_property<Property::numeric>},
+    {"isprintable", isprintable},
     {"isspace", isspace},
+    {"istitle", istitle},
     {"isupper", is_case<Property::upper, Property::lower>},
     {"join", join},
     {"ljust", justify<Padding::left>},

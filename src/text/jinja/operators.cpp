@@ -225,6 +225,9 @@ bool contains(Interpreter& in, const Value& container, const Value& item) {
         default: break;
     }
     if (!is_iterable(container)) fail(cat("argument of type '", type_name(container), "' is not iterable"));
+    if (container.is(Kind::list) && container.list().flavor == Flavor::dict_keys && !is_hashable(item)) {
+        fail(cat("unhashable type: '", type_name(item), "'"));
+    }
     Cursor cursor(in.heap(), container);
     Value element;
     while (cursor.next(element)) {

@@ -85,7 +85,9 @@ Interpreter::Flow Interpreter::exec(const Stmt& stmt) {
         case StmtKind::filter_block: {
             const auto& block = static_cast<const FilterBlockStmt&>(stmt);
             const Value text = capture(block.body, Ref<Scope>(new Scope(heap_, scope_)));
-            print(*out_, eval_postfix(static_cast<const PostfixExpr&>(*block.filters), &text));
+            const Value filtered = eval_postfix(static_cast<const PostfixExpr&>(*block.filters), &text);
+            if (!filtered.is_string()) fail(cat("a filter block must give a string, not ", type_name(filtered)));
+            print(*out_, filtered);
             break;
         }
         case StmtKind::with: exec_with(static_cast<const WithStmt&>(stmt)); break;

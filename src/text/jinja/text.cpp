@@ -42,7 +42,7 @@ Indices slice_indices(int64_t length, std::optional<int64_t> start, std::optiona
         step > 0 ? (last > first ? static_cast<uint64_t>(last - first) : 0) : (first > last ? static_cast<uint64_t>(first - last) : 0);
     const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
     const uint64_t count = distance == 0 ? 0 : (distance - 1) / stride + 1;
-    return {first, static_cast<int64_t>(count)};
+    return {first, last, static_cast<int64_t>(count)};
 }
 
 size_t find_text(std::string_view text, std::string_view needle, size_t from) {

@@ -16,9 +16,9 @@ size_t byte_of(const Str& str, size_t index, size_t from_byte = 0, size_t from_i
 // The number of characters before byte `at`.
 size_t index_of(const Str& str, size_t at);
 
-// Python's slice.indices(): the first index and how many.
+// Python's slice.indices(): first and last bound, and how many lie between.
 struct Indices {
-    int64_t start, count;
+    int64_t start, stop, count;
 };
 Indices slice_indices(int64_t length, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step);
 
