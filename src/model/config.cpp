@@ -1,6 +1,6 @@
 #include "model/config.h"
 
-#include <cmath>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -14,6 +14,15 @@ using base::cat;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+
+// Smaller ones would be 0 as a float, or their reciprocal and powers infinite: NaN in every logit.
+constexpr double smallest_eps = 1e-30, smallest_factor = 1e-6, smallest_base = 1e-6;
+
+std::string short_text(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
 
 // Reads keys of the architecture; the first error sticks, so that the caller checks once.
 class Reader {
@@ -32,13 +41,13 @@ class Reader {
         return static_cast<uint32_t>(value.value());
     }
 
-    // A finite number above `above` and at most `high`.
-    double real(std::string_view name, double above, double high, std::optional<double> missing = {}) {
+    // A finite number in [low, high].
+    double real(std::string_view name, double low, double high, std::optional<double> missing = {}) {
         if (missing && !has(name)) return *missing;
         Result<double> value = file_.get_float(key(name));
         if (!value) return fail(value.take_error());
-        if (!(value.value() > above && value.value() <= high))
-            return fail(bad(name, cat("is ", std::to_string(value.value()), "; allowed: above ", std::to_string(above), ", at most ", std::to_string(high))));
+        if (!(value.value() >= low && value.value() <= high))  // false for NaN
+            return fail(bad(name, cat("is ", short_text(value.value()), "; allowed: ", short_text(low), " to ", short_text(high))));
         return value.value();
     }
 
@@ -86,7 +95,7 @@ void read_rope_scaling(const gguf::File& file, Reader& reader, Config& config) {
     }
     if (linear || !reader.has("rope.scaling.type")) {
         // Old files have only rope.scale_linear, older ones rope.scaling.factor without a type.
-        factor = reader.real("rope.scaling.factor", 0, 1e6, reader.real("rope.scale_linear", 0, 1e6, 1.0));
+        factor = reader.real("rope.scaling.factor", smallest_factor, 1e6, reader.real("rope.scale_linear", smallest_factor, 1e6, 1.0));
     }
     config.rope_freq_scale = 1 / factor;
 }
@@ -107,7 +116,7 @@ Result<Config> read_config(const gguf::File& file) {
     config.n_ff = reader.number("feed_forward_length", 1, limits::model_width);
     config.n_heads = reader.number("attention.head_count", 1, limits::model_heads);
     config.n_kv_heads = reader.number("attention.head_count_kv", 1, limits::model_heads, config.n_heads);
-    config.norm_eps = static_cast<float>(reader.real("attention.layer_norm_rms_epsilon", 0, 1));
+    config.norm_eps = static_cast<float>(reader.real("attention.layer_norm_rms_epsilon", smallest_eps, 1));
     if (reader.error()) return *reader.error();
 
     if (config.n_kv_heads > config.n_heads || config.n_heads % config.n_kv_heads != 0)
@@ -125,7 +134,7 @@ Result<Config> read_config(const gguf::File& file) {
         return reader.bad("attention.head_count", cat("is ", config.n_heads, " with heads of ", config.head_dim, " dims; allowed: at most ", limits::model_width, " in all"));
 
     config.n_rot = reader.number("rope.dimension_count", 1, config.head_dim, config.head_dim);
-    config.rope_freq_base = reader.real("rope.freq_base", 0, 1e12, 10000.0);
+    config.rope_freq_base = reader.real("rope.freq_base", smallest_base, 1e12, 10000.0);
     read_rope_scaling(file, reader, config);
     if (reader.error()) return *reader.error();
     if (config.n_rot % 2 != 0) return reader.bad("rope.dimension_count", cat("is ", config.n_rot, "; allowed: even numbers up to ", config.head_dim));
