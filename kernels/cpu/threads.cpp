@@ -96,7 +96,8 @@ CpuCount count_cpus(const std::string& root) {
     count.cores = static_cast<uint32_t>(cores.size());
     count.cgroup_cpus = cgroup_cpus(root);
     count.threads = count.cores;
-    if (count.cgroup_cpus > 0) count.threads = std::min(count.threads, static_cast<uint32_t>(std::ceil(count.cgroup_cpus)));
+    // Compared as doubles: a quota may be written that no uint32_t holds.
+    if (count.cgroup_cpus > 0) count.threads = static_cast<uint32_t>(std::ceil(std::min<double>(count.threads, count.cgroup_cpus)));
     count.threads = std::max(count.threads, 1u);
     return count;
 }
