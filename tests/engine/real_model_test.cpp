@@ -140,12 +140,16 @@ class Bench {
         for (uint32_t i = 0; left > 0 || engine->has_work(); ++i) {
             ASSERT_LT(i, 100'000u);
             for (uint32_t burst = pick(4) == 0 ? 1 + pick(3) : 0; burst > 0 && left > 0; --burst, --left) {
-                // The last one comes when all is quiet, and repeats an earlier one: its prefix may be cached.
+                // The last one comes when all is quiet, and repeats the longest prompt: its prefix may be cached.
                 if (left == 1 && engine->has_work()) break;
-                const Request& chosen = left == 1 ? *sent[1 + random() % sent.size()] : universe[pick(static_cast<uint32_t>(universe.size()))];
+                const Request* longest = nullptr;
+                for (const auto& [id, request] : sent) {
+                    if (longest == nullptr || request->tokens.size() > longest->tokens.size()) longest = request;
+                }
+                const Request& chosen = left == 1 ? *longest : universe[pick(static_cast<uint32_t>(universe.size()))];
                 Request r = chosen;
                 r.id = next_id++;
-                r.cache_prompt = pick(6) != 0;
+                r.cache_prompt = left == 1 || pick(6) != 0;
                 ASSERT_TRUE(engine->submit(r));
                 sent[r.id] = &chosen;
             }
