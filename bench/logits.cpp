@@ -1,6 +1,7 @@
 // Runs a model over given token ids, cut into windows, and writes what a comparison with another program needs.
 //
 //   hearth_logits MODEL TOKENS [--out FILE] [--window N] [--chunk N] [--threads N] [--isa NAME] [--kv f16|f32]
+//                [--activation-bits 8|16]
 //
 // TOKENS: text file of token ids. Each window of N tokens (default: all) starts from an empty KV. Prints positions, the mean negative
 // log likelihood of each next token, and the perplexity. FILE: for every position, n_vocab fp32 logits.
@@ -19,7 +20,7 @@
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr, "usage: hearth_logits MODEL TOKENS [--out FILE] [--window N] [--chunk N] [--threads N] [--isa NAME] [--kv f16|f32]\n");
+        std::fprintf(stderr, "usage: hearth_logits MODEL TOKENS [--out FILE] [--window N] [--chunk N] [--threads N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n");
         return 2;
     }
     kernels::cpu::CpuOptions cpu;
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
         else if (flag == "--chunk") chunk = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--threads") cpu.threads = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--isa") cpu.isa = value;
+        else if (flag == "--activation-bits") cpu.activation_bits = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--kv") options.kv_type = value == "f16" ? kernels::KvType::f16 : kernels::KvType::f32;
         else return std::fprintf(stderr, "unknown option %s\n", argv[i]), 2;
     }

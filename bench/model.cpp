@@ -2,6 +2,7 @@
 // prefill from an empty KV with the logits of the last token, decode from an empty KV.
 //
 //   hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] [--context N] [--repeat N] [--isa NAME] [--kv f16|f32]
+//                     [--activation-bits 8|16]
 //
 // Prints a line a cell: tokens/s as median (min - max) over the repetitions, multiply-adds and weight bytes a second, tokens per
 // second of CPU time.
@@ -89,7 +90,7 @@ void report(const char* cell, uint32_t tokens, uint32_t steps, uint32_t repeat, 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) return std::fprintf(stderr, "usage: hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] [--context N] [--repeat N] [--isa NAME] [--kv f16|f32]\n"), 2;
+    if (argc < 2) return std::fprintf(stderr, "usage: hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] [--context N] [--repeat N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n"), 2;
     kernels::cpu::CpuOptions cpu;
     model::ModelOptions options;
     uint32_t prefill = 512, decode = 128, context = 0, repeat = 5;
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
         else if (flag == "--context") context = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--repeat") repeat = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--isa") cpu.isa = value;
+        else if (flag == "--activation-bits") cpu.activation_bits = static_cast<uint32_t>(std::stoul(value));
         else if (flag == "--kv") options.kv_type = value == "f32" ? kernels::KvType::f32 : kernels::KvType::f16;
         else if (flag == "--batch") {
             batches.clear();
