@@ -105,6 +105,7 @@ def expected_difference(template, want, got):
     text = (want + got).lower()
     return (
         "object at 0x" in text or "generat" in text or "revers" in text or "built-in" in text or "builtin" in text  # addresses
+        or (want and got and ("l|map(" in template or "words|select(" in template))  # addresses, sorted or counted
         or "64 bit" in got or "overflow" in got or "too large" in got or "more than" in got or "complex" in got  # limits
         or "be sliced" in got  # Jinja2 folds (none)[1:] of constants to nothing and fails on the same of variables
         or (("keys()" in template or "items()" in template) and any(op in template for op in "-<>"))  # sets
