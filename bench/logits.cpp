@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
         }
     }
     if (out) std::fclose(out);
-    std::printf("%s positions %zu scored %zu nll %.8f ppl %.6f\n", std::string(model.backend().name()).c_str(), positions, scored, loss / static_cast<double>(scored), std::exp(loss / static_cast<double>(scored)));
+    const double nll = loss / static_cast<double>(scored);
+    std::printf("%s positions %zu scored %zu nll %.8f ppl %.6f\n", std::string(model.backend().name()).c_str(), positions, scored, nll, std::exp(nll));
     return 0;
 }

@@ -1,7 +1,8 @@
 // Speed of the forward pass on a model file, without server and sampling, as llama-bench measures its peer: pseudo-random tokens,
 // prefill from an empty KV with the logits of the last token, decode from an empty KV.
 //
-//   hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] [--context N] [--repeat N] [--isa NAME] [--kv f16|f32]
+//   hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] "
+                                   "[--context N] [--repeat N] [--isa NAME] [--kv f16|f32]
 //                     [--activation-bits 8|16]
 //
 // Prints a line a cell: tokens/s as median (min - max) over the repetitions, multiply-adds and weight bytes a second, tokens per
@@ -90,7 +91,8 @@ void report(const char* cell, uint32_t tokens, uint32_t steps, uint32_t repeat, 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) return std::fprintf(stderr, "usage: hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] [--context N] [--repeat N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n"), 2;
+    if (argc < 2) return std::fprintf(stderr, "usage: hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] "
+                                   "[--context N] [--repeat N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n"), 2;
     kernels::cpu::CpuOptions cpu;
     model::ModelOptions options;
     uint32_t prefill = 512, decode = 128, context = 0, repeat = 5;

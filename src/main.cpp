@@ -2,6 +2,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <span>
 #include <string>
@@ -9,7 +10,9 @@
 #include "commands/version.h"
 #include "options.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
     std::setlocale(LC_CTYPE, "C.UTF-8");
     const std::span<const char* const> arguments(argv + 1, argc > 0 ? static_cast<size_t>(argc - 1) : 0);
     auto parsed = options::parse(arguments, [](const char* name) -> const char* { return std::getenv(name); });
@@ -27,4 +30,23 @@ int main(int argc, char** argv) {
         case options::Command::none: std::cerr << options::help(options::Command::none, options::HelpFormat::text); return 2;
     }
     return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int code;
+    try {
+        code = run(argc, argv);
+    } catch (const std::exception& error) {  // no memory, no threads, no descriptors at start: a line, not a core dump
+        std::fprintf(stderr, "hearth: %s\n", error.what());
+        return 1;
+    }
+    // A full disk or a closed output must not pass for success.
+    std::cout.flush();
+    if (code == 0 && (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))) {
+        std::fprintf(stderr, "hearth: the output could not be written\n");
+        return 1;
+    }
+    return code;
 }

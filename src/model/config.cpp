@@ -159,7 +159,8 @@ Result<Config> read_config(const gguf::File& file) {
     if (const gguf::Value* tokens = file.find("tokenizer.ggml.tokens")) {
         const auto* array = std::get_if<gguf::Array>(&tokens->data);
         if (array && array->count != config.n_vocab)
-            return Error{ErrorCode::bad_file, cat("metadata key 'tokenizer.ggml.tokens' at byte ", tokens->offset, " has ", array->count, " tokens; tensor 'token_embd.weight' has ", config.n_vocab, " rows"), ""};
+            return Error{ErrorCode::bad_file, cat("metadata key 'tokenizer.ggml.tokens' at byte ", tokens->offset, " has ", array->count,
+                                                    " tokens; tensor 'token_embd.weight' has ", config.n_vocab, " rows"), ""};
     }
     return config;
 }

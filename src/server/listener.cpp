@@ -52,7 +52,7 @@ class Descriptor {
 Descriptor open_reserve() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 // Says no to a connection over the cap, then reads and drops for a moment so that the answer arrives.
-asio::awaitable<void> turn_away(std::unique_ptr<Transport> transport, asio::any_io_executor executor, std::shared_ptr<size_t> count) {
+asio::awaitable<void> turn_away(std::unique_ptr<Transport> accepted, asio::any_io_executor executor, std::shared_ptr<size_t> count) {
     static const std::string answer = [] {
         const std::string body =
             error_json("the server has its full number of connections; try again", "server_error", {}, "too_many_connections");
@@ -60,10 +60,12 @@ asio::awaitable<void> turn_away(std::unique_ptr<Transport> transport, asio::any_
                "\r\nRetry-After: 1\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n" + body;
     }();
     ++*count;
+    // Shared with the timer: its handler may already be queued when this coroutine ends.
+    const std::shared_ptr<Transport> transport = std::move(accepted);
     asio::steady_timer timer(executor);
     timer.expires_after(std::chrono::seconds(1));
-    timer.async_wait([&transport](const error_code& error) {
-        if (!error) transport->close(true);
+    timer.async_wait([weak = std::weak_ptr<Transport>(transport)](const error_code& error) {
+        if (const auto alive = weak.lock(); alive && !error) alive->close(true);
     });
     const std::array<asio::const_buffer, 2> buffers = {asio::buffer(answer), asio::const_buffer()};
     IoResult result = co_await transport->write_some(buffers);

@@ -117,8 +117,8 @@ Result<void> to_min_p(GenerationRequest& out, const Value&, std::string_view fie
 
 Result<void> to_repetition_penalty(GenerationRequest& out, const Value&, std::string_view field, const Value& value) {
     double number = 0;
-    if (!value.number(number) || !(static_cast<float>(number) > 0 && number <= 10))
-        return must_be(field, "a number above 0 and up to 10", value);
+    if (!value.number(number) || !(number >= 0.01 && number <= 10))
+        return must_be(field, "a number from 0.01 to 10", value);
     out.sampling.repetition_penalty = static_cast<float>(number);
     return {};
 }
@@ -268,6 +268,11 @@ constexpr std::array refused = {
     Refused{"guided_grammar", Neutral::empty},
     Refused{"structured_outputs", Neutral::empty},
     Refused{"chat_template", Neutral::empty},
+    Refused{"regex", Neutral::empty},
+    Refused{"ebnf", Neutral::empty},
+    Refused{"structural_tag", Neutral::empty},
+    Refused{"no_repeat_ngram_size", Neutral::not_positive},
+    Refused{"add_special_tokens", Neutral::yes},
     Refused{"documents", Neutral::empty},
     Refused{"use_beam_search", Neutral::empty},
     Refused{"length_penalty", Neutral::one},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/message.h"
 #include "json/writer.h"
 #include "server/openai.h"
 #include "server/openai_fields.h"
@@ -199,6 +200,11 @@ Result<std::string> tokenize_answer(const json::Value& body, const ServedModel& 
     json::Writer w(out);
     w.begin_object().key("tokens").begin_array();
     for (const TokenId token : tokens) {
+        if (out.size() > limits::tokenize_answer_bytes)
+            return base::Error{base::ErrorCode::too_large,
+                               base::cat("the answer for ", tokens.size(), " tokens is over ", limits::tokenize_answer_bytes,
+                                         " bytes; send shorter text", with_pieces ? ", or leave out with_pieces" : ""),
+                               with_pieces ? "with_pieces" : "content"};
         if (!with_pieces) {
             w.value(token);
             continue;

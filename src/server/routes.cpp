@@ -16,32 +16,6 @@ namespace server {
 namespace {
 
 constexpr double ns_per_s = 1e9;
-// Logged and counted when the client left before its answer; nothing is sent.
-constexpr unsigned client_closed_request = 499;
-
-// Passes everything on and remembers the status, for the log and the counts.
-class NotingWriter final : public ResponseWriter {
-  public:
-    explicit NotingWriter(ResponseWriter& inner) : inner_(inner) {}
-    boost::asio::awaitable<void> respond(HttpResponse response) override {
-        status_ = response.status;
-        co_await inner_.respond(std::move(response));
-    }
-    boost::asio::awaitable<bool> begin_stream(HttpResponse head) override {
-        status_ = head.status;
-        co_return co_await inner_.begin_stream(std::move(head));
-    }
-    boost::asio::awaitable<bool> write(std::string bytes) override { co_return co_await inner_.write(std::move(bytes)); }
-    boost::asio::awaitable<bool> end_stream() override { co_return co_await inner_.end_stream(); }
-    void on_client_gone(std::function<void()> callback) override { inner_.on_client_gone(std::move(callback)); }
-    bool client_gone() const override { return inner_.client_gone(); }
-    unsigned status() const { return client_gone() ? client_closed_request : status_; }
-
-  private:
-    ResponseWriter& inner_;
-    unsigned status_ = client_closed_request;
-};
-
 // Without the trailing slash and the /v1 that every API route may have.
 std::string_view bare_path(std::string_view path) {
     while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
@@ -89,9 +63,9 @@ HttpResponse json_response(std::string body) {
     return response;
 }
 
-HttpResponse to_answer(const base::Result<std::string>& result) {
+HttpResponse to_answer(base::Result<std::string> result) {
     if (!result) return to_response(result.error());
-    return json_response(result.value());
+    return json_response(std::move(result).value());
 }
 
 // A body that a browser could send across origins without asking first (a "simple" request) is refused when the
@@ -230,8 +204,8 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
 
     const double seconds = static_cast<double>(clock_.now_ns() - begun_ns) / ns_per_s;
     counts_.count(row.path, noting.status(), seconds);
-    options_.access_log(base::cat(method, " ", row.path, " ", noting.status(), " ", static_cast<int64_t>(seconds * 1e3), " ms ", remote,
-                                  " ", request_id, key_name.empty() ? "" : " key ", key_name));
+    options_.access_log(base::cat(method, " ", row.path, " ", noting.status(), " ", static_cast<int64_t>(seconds * 1e3), " ms", noting.note,
+                                  " ", remote, " ", request_id, key_name.empty() ? "" : " key ", key_name));
 }
 
 std::optional<HttpResponse> Routes::not_serving() const {
@@ -249,20 +223,20 @@ std::optional<HttpResponse> Routes::too_busy(bool generates) const {
                        model_->engine->retry_after_s());
 }
 
-Routes::Done Routes::health(HttpRequest, ResponseWriter& writer) {
+Routes::Done Routes::health(HttpRequest, NotingWriter& writer) {
     HttpResponse response = json_response(R"({"status":"ok"})");
     if (std::optional<HttpResponse> refusal = not_serving()) response = std::move(*refusal);
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::ready(HttpRequest, ResponseWriter& writer) {
+Routes::Done Routes::ready(HttpRequest, NotingWriter& writer) {
     HttpResponse response = json_response(R"({"status":"ready"})");
     if (draining_) response = to_response(base::Error{base::ErrorCode::unavailable, "the server is shutting down", ""});
     if (std::optional<HttpResponse> refusal = not_serving()) response = std::move(*refusal);
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::metrics(HttpRequest, ResponseWriter& writer) {
+Routes::Done Routes::metrics(HttpRequest, NotingWriter& writer) {
     MetricsView view;
     view.version = options_.version;
     view.uptime_s = static_cast<double>(clock_.now_ns() - started_ns_) / ns_per_s;
@@ -282,7 +256,7 @@ Routes::Done Routes::metrics(HttpRequest, ResponseWriter& writer) {
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::models(HttpRequest, ResponseWriter& writer) {
+Routes::Done Routes::models(HttpRequest, NotingWriter& writer) {
     if (std::optional<HttpResponse> refusal = not_serving()) {
         co_await writer.respond(std::move(*refusal));
         co_return;
@@ -296,7 +270,7 @@ Routes::Done Routes::models(HttpRequest, ResponseWriter& writer) {
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::one_model(HttpRequest request, ResponseWriter& writer) {
+Routes::Done Routes::one_model(HttpRequest request, NotingWriter& writer) {
     if (std::optional<HttpResponse> refusal = not_serving()) {
         co_await writer.respond(std::move(*refusal));
         co_return;
@@ -316,41 +290,41 @@ Routes::Done Routes::one_model(HttpRequest request, ResponseWriter& writer) {
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::tokenize(HttpRequest request, ResponseWriter& writer) {
+Routes::Done Routes::tokenize(HttpRequest request, NotingWriter& writer) {
     auto job = [body = std::move(request.body), model = model_, &clock = clock_]() -> base::Result<std::string> {
         base::Result<json::Value> parsed = parse_body(body);
         if (!parsed) return parsed.take_error();
         return tokenize_answer(parsed.value(), *model, clock);
     };
-    const base::Result<std::string> result = co_await on_worker(std::move(job));
-    HttpResponse response = to_answer(result);
+    base::Result<std::string> result = co_await on_worker(std::move(job));
+    HttpResponse response = to_answer(std::move(result));
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::detokenize(HttpRequest request, ResponseWriter& writer) {
+Routes::Done Routes::detokenize(HttpRequest request, NotingWriter& writer) {
     auto job = [body = std::move(request.body), model = model_]() -> base::Result<std::string> {
         base::Result<json::Value> parsed = parse_body(body);
         if (!parsed) return parsed.take_error();
         return detokenize_answer(parsed.value(), *model);
     };
-    const base::Result<std::string> result = co_await on_worker(std::move(job));
-    HttpResponse response = to_answer(result);
+    base::Result<std::string> result = co_await on_worker(std::move(job));
+    HttpResponse response = to_answer(std::move(result));
     co_await writer.respond(std::move(response));
 }
 
-Routes::Done Routes::apply_template(HttpRequest request, ResponseWriter& writer) {
+Routes::Done Routes::apply_template(HttpRequest request, NotingWriter& writer) {
     auto job = [body = std::move(request.body), model = model_, &clock = clock_]() -> base::Result<std::string> {
         base::Result<json::Value> parsed = parse_body(body);
         if (!parsed) return parsed.take_error();
         return apply_template_answer(parsed.value(), *model, clock);
     };
-    const base::Result<std::string> result = co_await on_worker(std::move(job));
-    HttpResponse response = to_answer(result);
+    base::Result<std::string> result = co_await on_worker(std::move(job));
+    HttpResponse response = to_answer(std::move(result));
     co_await writer.respond(std::move(response));
 }
 
 // The page: whichever form of the file the client can read; unchanged files are a 304.
-Routes::Done Routes::asset(HttpRequest request, ResponseWriter& writer) {
+Routes::Done Routes::asset(HttpRequest request, NotingWriter& writer) {
     const bool gzip = accepts_gzip(request.header("accept-encoding"));
     const Asset* chosen = nullptr;
     for (const Asset& asset : options_.assets) {

@@ -15,6 +15,7 @@
 #include "server/assets.h"
 #include "server/http.h"
 #include "server/metrics.h"
+#include "server/noting_writer.h"
 #include "server/openai_request.h"
 #include "server/openai_response.h"
 #include "server/prepare.h"
@@ -71,7 +72,7 @@ class Routes {
         std::string_view path;    // "/chat/completions"; also answered under /v1
         std::string_view method;  // GET (HEAD too) or POST
         bool generates = false;   // refused while draining
-        boost::asio::awaitable<void> (Routes::*handle)(HttpRequest, ResponseWriter&);
+        boost::asio::awaitable<void> (Routes::*handle)(HttpRequest, NotingWriter&);
     };
     static std::span<const Row> table();
 
@@ -81,15 +82,15 @@ class Routes {
     Done answer(const Row& row, HttpRequest request, ResponseWriter& writer);
 
     // routes.cpp
-    Done health(HttpRequest request, ResponseWriter& writer);
-    Done ready(HttpRequest request, ResponseWriter& writer);
-    Done metrics(HttpRequest request, ResponseWriter& writer);
-    Done models(HttpRequest request, ResponseWriter& writer);
-    Done one_model(HttpRequest request, ResponseWriter& writer);
-    Done tokenize(HttpRequest request, ResponseWriter& writer);
-    Done detokenize(HttpRequest request, ResponseWriter& writer);
-    Done apply_template(HttpRequest request, ResponseWriter& writer);
-    Done asset(HttpRequest request, ResponseWriter& writer);
+    Done health(HttpRequest request, NotingWriter& writer);
+    Done ready(HttpRequest request, NotingWriter& writer);
+    Done metrics(HttpRequest request, NotingWriter& writer);
+    Done models(HttpRequest request, NotingWriter& writer);
+    Done one_model(HttpRequest request, NotingWriter& writer);
+    Done tokenize(HttpRequest request, NotingWriter& writer);
+    Done detokenize(HttpRequest request, NotingWriter& writer);
+    Done apply_template(HttpRequest request, NotingWriter& writer);
+    Done asset(HttpRequest request, NotingWriter& writer);
     // What keeps a request from being served now: loading, stuck.
     std::optional<HttpResponse> not_serving() const;
     // Refuses a burst before its prompts cost any work: the worker has as much before it as the engine could take, or
@@ -103,9 +104,9 @@ class Routes {
     }
 
     // routes_generate.cpp
-    Done chat(HttpRequest request, ResponseWriter& writer);
-    Done completions(HttpRequest request, ResponseWriter& writer);
-    Done generate(const HttpRequest& request, ResponseWriter& writer, const GenerationRequest& asked, AnswerOptions options,
+    Done chat(HttpRequest request, NotingWriter& writer);
+    Done completions(HttpRequest request, NotingWriter& writer);
+    Done generate(const HttpRequest& request, NotingWriter& writer, const GenerationRequest& asked, AnswerOptions options,
                   base::Result<Prepared> prepared);
     Done answer_stream(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head);
     Done answer_whole(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head);

@@ -56,6 +56,12 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.returncode, 2, arguments)
             self.assertEqual(result.stderr.count("\n"), 1, arguments)
 
+    def test_unwritable_output_is_an_error(self):
+        for arguments in (["help"], ["version"], ["inspect", MODEL]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([BIN, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), arguments)
+
     def test_missing_or_bad_model_is_one_line_and_2(self):
         for path in ("/nonexistent.gguf", "/", "/dev/zero", "/dev/null", __file__):
             for command in ("inspect", "run", "serve"):

@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "tests/text/vocabulary_builder.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
-#include "tests/text/vocabulary_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const auto tokenizer = [] {
@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
     // Pieces of 1 + cuts % 7 bytes, the template's and the user's in turn.
     std::vector<text::Segment> segments;
-    for (size_t at = 0; at < bytes.size(); at += 1 + cuts % 7) segments.push_back({bytes.substr(at, 1 + cuts % 7), segments.size() % 2 == 0});
+    for (size_t at = 0; at < bytes.size(); at += 1 + cuts % 7)
+        segments.push_back({bytes.substr(at, 1 + cuts % 7), segments.size() % 2 == 0});
     ids.clear();
     tokenizer->encode(segments, cuts & 0x80, ids);
     text::Detokenizer detokenizer;

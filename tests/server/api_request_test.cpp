@@ -127,7 +127,7 @@ TEST(ChatRequest, NamesValueAndRange) {
         {R"("stop":5)", "stop", "stop must be a string or an array of strings, got 5"},
         {R"("stop":[""])", "stop[0]", "stop[0] must not be empty"},
         {R"("stop":["a",null])", "stop[1]", "stop[1] must be a string, got null"},
-        {R"("repetition_penalty":0)", "repetition_penalty", "repetition_penalty must be a number above 0 and up to 10, got 0"},
+        {R"("repetition_penalty":0)", "repetition_penalty", "repetition_penalty must be a number from 0.01 to 10, got 0"},
         {R"("presence_penalty":2.5)", "presence_penalty", "presence_penalty must be a number from -2 to 2, got 2.5"},
         {R"("logit_bias":"AI")", "logit_bias", "logit_bias must be an object from token ids to numbers, got \"AI\""},
         {R"("logit_bias":{"AI":1})", "logit_bias", "logit_bias must be an object whose keys are token ids, got \"AI\""},

@@ -436,6 +436,21 @@ TEST(Routes, TokenizeDetokenizeTemplate) {
     EXPECT_EQ(h.post("/apply-template", R"({"messages":[]})").head.status, 400u);
 }
 
+TEST(Routes, OneLineInTheLogForEachRequest) {
+    Harness h;
+    std::vector<std::string> lines;
+    h.options.access_log = [&](std::string_view line) { lines.emplace_back(line); };
+    h.routes = std::make_unique<server::Routes>(h.options, *h.streams, *h.worker, h.clock);
+    h.load();
+    h.post("/v1/chat/completions", hello + R"(,"stream":true})");
+    h.post("/v1/chat/completions", R"({"messages":"secret"})");
+    h.call("GET", "/v1/models/secret/\n");
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_EQ(lines[0], "POST /chat/completions 200 0 ms, 21+3 tokens (2 cached), queue 1 ms, prefill 10 ms 127.0.0.1:1 req_1");
+    EXPECT_EQ(lines[1], "POST /chat/completions 400 0 ms 127.0.0.1:1 req_1");
+    EXPECT_EQ(lines[2], "GET /models/{id} 404 0 ms 127.0.0.1:1 req_1");
+}
+
 TEST(Routes, AModelWithoutTemplateStillCompletes) {
     Harness h;
     h.model.chat_template = nullptr;
