@@ -92,7 +92,7 @@ void report(const char* cell, uint32_t tokens, uint32_t steps, uint32_t repeat, 
 
 int main(int argc, char** argv) {
     if (argc < 2) return std::fprintf(stderr, "usage: hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] "
-                                   "[--context N] [--repeat N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n"), 2;
+                                    "[--context N] [--repeat N] [--isa NAME] [--kv f16|f32] [--activation-bits 8|16]\n"), 2;
     kernels::cpu::CpuOptions cpu;
     model::ModelOptions options;
     uint32_t prefill = 512, decode = 128, context = 0, repeat = 5;
