@@ -1,8 +1,8 @@
 // Speed of the forward pass on a model file, without server and sampling, as llama-bench measures its peer: pseudo-random tokens,
 // prefill from an empty KV with the logits of the last token, decode from an empty KV.
 //
-//   hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32] "
-                                   "[--context N] [--repeat N] [--isa NAME] [--kv f16|f32]
+//   hearth_bench_model MODEL [--threads N] [--prefill N] [--decode N] [--batch 1,8,32]
+//     [--context N] [--repeat N] [--isa NAME] [--kv f16|f32]
 //                     [--activation-bits 8|16]
 //
 // Prints a line a cell: tokens/s as median (min - max) over the repetitions, multiply-adds and weight bytes a second, tokens per
