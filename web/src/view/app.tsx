@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../session';
 import { strings } from '../strings';
 import { Composer } from './composer';
@@ -28,7 +28,8 @@ export function App({ session }: { session: Session }) {
     applyTheme(session);
     document.title = session.chat.title === '' ? strings.product : `${session.chat.title} · ${strings.product}`;
   });
-  useEffect(() => {
+  // Before the first paint: a key pressed at once must not be lost.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.isComposing || document.querySelector('dialog[open]') !== null) return;
       const typing = event.target instanceof HTMLElement && event.target.matches('input, textarea');
