@@ -159,15 +159,23 @@ class Terminal:
     def send(self, text):
         os.write(self.fd, text.encode())
 
-    def exit_code(self):
+    def exit_code(self, key=""):
+        """Waits for the end. `key` is pressed once a second until then, as a person would: one that comes while the terminal
+        changes its mode is lost."""
         end = time.monotonic() + 30
+        next_key = time.monotonic()
         while time.monotonic() < end:
+            if key and time.monotonic() >= next_key:
+                self.send(key)
+                next_key += 1
             if select.select([self.fd], [], [], 0.1)[0]:
                 try:
                     self.seen += os.read(self.fd, 4096).decode(errors="replace")
                 except OSError:
-                    break
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+                    return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        raise AssertionError(f"the program did not end: {self.seen!r}")
 
 
 class Chat(unittest.TestCase):
@@ -191,8 +199,7 @@ class Chat(unittest.TestCase):
         chat.send("/nonsense\n")
         chat.wait_for(r"/help")
         chat.wait_for(r">>> ")
-        chat.send("\x04")
-        self.assertEqual(chat.exit_code(), 0)
+        self.assertEqual(chat.exit_code(key="\x04"), 0)
 
     def test_history_and_multiline(self):
         chat = Terminal("run", MODEL, "--max-tokens", "4", "--temperature", "0")
@@ -209,8 +216,7 @@ class Chat(unittest.TestCase):
         chat.send('b"""\n')
         chat.wait_for(r"tokens/s|token/s|tokens")
         chat.wait_for(r">>> ")
-        chat.send("/bye\n")
-        self.assertEqual(chat.exit_code(), 0)
+        self.assertEqual(chat.exit_code(key="/bye\n"), 0)
 
     def test_no_color(self):
         plain = Terminal("run", MODEL, "--max-tokens", "3", "hello", env={"NO_COLOR": "1"})
