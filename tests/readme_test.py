@@ -141,13 +141,8 @@ class Readme(unittest.TestCase):
                 seen += os.read(fd, 4096).decode(errors="replace")
         os.write(fd, b"\x04")
         self.assertIn(">>> ", seen)
-        while True:  # until the terminal closes
-            try:
-                if not os.read(fd, 4096):
-                    break
-            except OSError:
-                break
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.kill(pid, signal.SIGKILL)  # how it leaves is tested in tests/commands/program_test.py
+        os.waitpid(pid, 0)
         self.assertIn("Paris", self.works(once))
         self.assertTrue(self.works(pipe).strip())
         self.assertIn("llama", self.works(inspect))
