@@ -128,8 +128,7 @@ LineResult read_message(LineEditor& editor, std::string& message) {
 
 int converse(Chat& chat, const RunOptions& options, const std::string& greeting) {
     std::printf("%s\n", dim(STDOUT_FILENO, greeting + "\n/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves").c_str());
-    // Not destroyed: read() leaves the terminal as it was, and the process ends with the conversation.
-    LineEditor& editor = *new LineEditor;
+    LineEditor editor;
     std::string message;
     while (true) {
         interrupted = false;
@@ -202,10 +201,7 @@ int run_command(const ServeOptions& load, const RunOptions& options) {
     catch_interrupts();
     Chat chat(*model.engine, *model.tokenizer, model.chat_template.get(), clock, options, model.fit.context_length, load.default_max_tokens);
     if (!chats) return one_shot(chat, prompt, options);
-    const int code = converse(chat, options, model.served.id + ", " + model.hardware + ", context " + std::to_string(model.fit.context_length) + " tokens");
-    // Leaves at once: nothing is owed to anybody, and unwinding the engine was seen to hang now and then after a chat.
-    std::fflush(nullptr);
-    _exit(code);
+    return converse(chat, options, model.served.id + ", " + model.hardware + ", context " + std::to_string(model.fit.context_length) + " tokens");
 }
 
 }  // namespace commands
