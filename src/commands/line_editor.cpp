@@ -45,6 +45,9 @@ LineEditor::~LineEditor() {
 
 LineResult LineEditor::read(const std::string& prompt, std::string& line) {
     current_prompt = prompt;
+    // libedit shows the prompt before it leaves the terminal's line mode: a Ctrl-D pressed in between was taken by the terminal
+    // and lost. Leaving line mode first closes that gap.
+    el_set(state_->edit, EL_PREP_TERM, 1);
     int bytes = 0;
     errno = 0;
     const char* text = el_gets(state_->edit, &bytes);
