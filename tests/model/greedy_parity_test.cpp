@@ -1,4 +1,4 @@
-// Greedy text against llama.cpp on the same weights. Right values: tests/golden/peer_greedy.txt, made by
+// Greedy text against llama.cpp on the same file. Right values: tests/golden/peer_greedy.txt, made by
 // tests/golden/make_peer_greedy.py. At most 2 of the 10 prompts may differ, each where the two best logits lie within 0.05
 // of each other in both programs.
 #include <gtest/gtest.h>
