@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts test cases in meson's JUnit report; names what failed or was skipped; last line: N passed, N failed, N skipped.
+"""Counts test cases in JUnit reports (meson's, and the fuzz run's); names what failed or was skipped; last line: N passed, N failed, N skipped.
 
 In CI a skipped test counts as a failure unless it needs a GPU: a skip must never hide that something was not tested.
 """
@@ -12,13 +12,13 @@ GPU_SUITES = ("cuda",)
 
 def main() -> int:
     try:
-        root = ElementTree.parse(sys.argv[1]).getroot()
+        roots = [ElementTree.parse(path).getroot() for path in sys.argv[1:]]
     except (OSError, ElementTree.ParseError) as error:
         print(f"no test report: {error}")
         print("0 passed, 1 failed, 0 skipped")
         return 1
     passed, failed, skipped = 0, [], []
-    for suite in root.iter("testsuite"):
+    for suite in (suite for root in roots for suite in root.iter("testsuite")):
         for case in suite.findall("testcase"):
             name = f"{suite.get('name')}: {case.get('classname') or ''}.{case.get('name')}"
             if case.find("failure") is not None or case.find("error") is not None:

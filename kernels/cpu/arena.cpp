@@ -1,6 +1,7 @@
 #include "kernels/cpu/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -12,7 +13,27 @@ namespace kernels::cpu {
 
 namespace {
 constexpr size_t huge_page_bytes = 2u << 20;
+
+#ifndef MADV_POPULATE_WRITE
+constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14; Debian 12's headers have it, older ones may not
+#endif
+
+// Has every page of [data, data + bytes) taken from the system now. Memory that is only mapped could be taken by another
+// process between the start and a long answer, which then dies in its middle.
+base::Result<void> populate(std::byte* data, size_t bytes, const char* what) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t whole = (bytes + page - 1) / page * page;
+    int result;
+    do result = madvise(data, whole, MADV_POPULATE_WRITE);
+    while (result != 0 && (errno == EINTR || errno == EAGAIN));
+    if (result == 0) return {};
+    if (errno == EINVAL) {  // an older kernel: the same by hand
+        for (size_t at = 0; at < bytes; at += page) *const_cast<volatile std::byte*>(data + at) = std::byte{0};
+        return {};
+    }
+    return base::Error{base::ErrorCode::io, std::string("memory for ") + what + ": the system could not give all of " + std::to_string(bytes) + " bytes: " + std::strerror(errno), ""};
 }
+}  // namespace
 
 Arena::~Arena() {
     if (mapping_) munmap(mapping_, mapping_bytes_);
@@ -33,7 +54,7 @@ base::Result<void> Arena::reserve(size_t bytes, const char* what) {
     data_ = reinterpret_cast<std::byte*>(start);
     size_ = rounded(bytes);
     if (bytes >= huge_page_bytes) madvise(data_, size_, MADV_HUGEPAGE);  // a refusal only costs speed
-    return {};
+    return populate(data_, size_, what);
 }
 
 std::byte* Arena::take(size_t bytes) {

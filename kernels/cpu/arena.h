@@ -8,7 +8,7 @@
 
 namespace kernels::cpu {
 
-// Zeroed memory from mmap, given out front to back. Freed as a whole.
+// Zeroed memory from mmap, resident from the start, given out front to back. Freed as a whole.
 class Arena {
   public:
     Arena() = default;

@@ -7,8 +7,12 @@
 
 #include "kernels/cpu/kernel_table.h"
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
+#endif
 
 namespace kernels::cpu::avx2 {
 namespace {
@@ -192,5 +196,9 @@ void install(KernelTable& table) {
 
 }  // namespace kernels::cpu::avx2
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif

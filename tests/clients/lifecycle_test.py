@@ -43,6 +43,17 @@ class Start(unittest.TestCase):
         with fixture.Server():
             self.assertLess(time.monotonic() - begin, 20)  # 2 s on an idle machine
 
+    def test_kv_memory_is_held_from_the_start(self):
+        """Ready means that the whole KV budget is resident: nobody can take it from a running answer."""
+        resident = []
+        for mib in (256, 768):
+            with fixture.Server("--kv-budget", f"{mib}M") as server:
+                with open(f"/proc/{server.process.pid}/status") as file:
+                    kib = next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
+                self.assertGreaterEqual(kib, mib * 1024)
+                resident.append(kib)
+        self.assertAlmostEqual(resident[1] - resident[0], 512 * 1024, delta=32 * 1024)
+
     def test_bad_model_files(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(fixture.MODEL, "rb") as file:

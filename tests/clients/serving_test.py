@@ -62,6 +62,23 @@ class Serving(unittest.TestCase):
         self.assertLess(after["hearth_steps_total"] - before["hearth_steps_total"], tokens / 4)
         self.assertGreater(after["hearth_mixed_steps_total"], before["hearth_mixed_steps_total"])
 
+    def test_no_word_crosses_from_one_client_to_another(self):
+        """Each of 32 clients has a secret word in its prompt, with a prefix that all share and so may find in the cache."""
+        rng = random.Random(11)
+        words = ["".join(rng.choice("BCDFGHKLMNPRSTVZ") + rng.choice("aeiou") for _ in range(4)) for _ in range(32)]
+        requests = [{"messages": [fixture.SYSTEM, {"role": "user", "content": f"The password is {word}. Repeat the password {word} three times."}],
+                     "temperature": 0, "max_tokens": 40} for word in words]
+        alone = [self.whole(r)[0] for r in requests]
+        crowd = fixture.together([(lambda r=r, i=i: (self.streamed if i % 2 else self.whole)(r)) for i, r in enumerate(requests)])
+        texts = [text for text, _, _ in crowd]
+        self.assertEqual(texts, alone)
+        # The check can fail: the model does say the words.
+        self.assertGreater(sum(word in text for word, text in zip(words, texts)), 24, texts)
+        for i, text in enumerate(texts):
+            for k, word in enumerate(words):
+                if k != i:
+                    self.assertNotIn(word, text, f"request {i} says what only request {k} was told")
+
     def test_seeded_sampling_is_the_same_alone_and_in_company(self):
         seeded = question(3) | {"temperature": 1.2, "seed": 42, "top_k": 0, "top_p": 1, "min_p": 0}
         alone = self.whole(seeded)[0]
@@ -94,33 +111,38 @@ class Serving(unittest.TestCase):
         self.assertEqual(third["choices"][0]["message"]["content"], first["choices"][0]["message"]["content"])
 
     def test_cancels_leave_nothing_behind(self):
-        """1,000 clients that leave at a random moment, streaming or not, by FIN or by RST."""
+        """1,000 clients that leave at a random moment, streaming or not, by FIN or by RST: waiting, in prefill, in decode.
+        The queue holds them all and every answer would take longer than its client stays, so all are really cancelled."""
         rng = random.Random(5)
-        refused = 0
 
         def leave(seed):
-            nonlocal refused
             r = random.Random(seed)
             prompt = "word " * r.choice([1, 5, 60, 400])
-            body = json.dumps({"messages": [{"role": "user", "content": prompt}], "max_tokens": 300, "ignore_eos": True, "stream": r.random() < 0.7,
+            body = json.dumps({"messages": [{"role": "user", "content": prompt}], "max_tokens": 2000, "ignore_eos": True, "stream": r.random() < 0.7,
                                "n": r.choice([1, 1, 1, 3]), "temperature": 1}).encode()
             head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
             with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as s:
                 if r.random() < 0.3:
                     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")  # close() sends RST
                 s.sendall(head + body)
-                s.settimeout(r.choice([0.0001, 0.005, 0.03, 0.1]))
+                s.settimeout(r.choice([0.005, 0.02, 0.05, 0.2]))
                 try:
-                    data = s.recv(65536)
-                    refused += data.startswith(b"HTTP/1.1 429")
+                    s.recv(65536)
                 except TimeoutError:
                     pass
 
+        def cancelled():
+            return self.server.metrics()['hearth_requests_finished_total{reason="cancelled"}']
+
+        before = cancelled()
         seeds = [rng.random() for _ in range(1000)]
         fixture.together([(lambda part=seeds[k::16]: [leave(seed) for seed in part]) for k in range(16)])
-        m = self.server.wait_idle()
-        self.assertLess(refused, 900)
-        self.assertGreater(m['hearth_requests_finished_total{reason="cancelled"}'], 50)
+        self.server.wait_idle()
+        # A client whose request and RST arrive together is never admitted; such are few.
+        self.assertGreaterEqual(cancelled() - before, 900)
+        metrics = self.server.metrics()
+        for name in ("hearth_requests_running", "hearth_requests_waiting", 'hearth_kv_blocks{state="pinned"}', 'hearth_kv_blocks{state="reserved"}'):
+            self.assertEqual(metrics[name], 0, name)
         # And the engine still answers.
         self.assertEqual(self.server.chat_text(messages=fixture.PARIS, temperature=0), "The capital of France is Paris.")
 
