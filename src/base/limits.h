@@ -72,6 +72,7 @@ inline constexpr size_t http_headers_count = 100;
 inline constexpr size_t http_read_buffer_bytes = 64 * kib;      // Beast's flat_buffer: bounds chunk extensions and trailers too
 inline constexpr size_t tokenize_answer_bytes = 16 * mib;       // JSON of one /tokenize answer
 inline constexpr size_t http_body_bytes = 4 * mib;              // default of --max-body
+inline constexpr size_t http_bodies_bytes = 256 * mib;          // bodies of all requests in progress together; one more is told 503
 inline constexpr size_t stream_buffer_bytes = 64 * kib;         // unsent SSE bytes of one stream; over it the sequence pauses
 inline constexpr uint32_t connections_count = 1'024;            // open connections
 inline constexpr int64_t http_header_time_ms = 10'000;          // total, for request line and headers

@@ -241,6 +241,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     served.context_length = context;
     served.default_max_tokens = std::max<uint32_t>(options.default_max_tokens, 1);
     served.queue_requests_max = options.max_queue;
+    served.sequences_max = sequences;
     served.prefix_cache = options.prefix_cache;
     served.kv_type = options.kv_type;
     served.tokenizer = out->tokenizer.get();

@@ -24,6 +24,12 @@ constexpr size_t read_chunk_bytes = 4 * limits::kib;
 
 constexpr int64_t ns_per_ms = 1'000'000;
 
+HttpResponse bodies_full() {
+    HttpResponse response = error_response(503, "the requests in progress hold as many bytes of bodies as this server takes; try again", "overloaded");
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+}
+
 }  // namespace
 
 Connection::Connection(std::shared_ptr<HttpShared> shared, std::unique_ptr<Transport> transport, asio::any_io_executor executor)
@@ -163,6 +169,7 @@ asio::awaitable<void> Connection::session() {
     int64_t wait_ms = shared_->options.limits.header_time_ms;
     for (bool first = true;; first = false) {
         phase_ = Phase::idle;
+        wait_number_ = ++shared_->waits;
         request_id_.clear();
         origin_.clear();
         answer_begun_ = false;
@@ -170,7 +177,7 @@ asio::awaitable<void> Connection::session() {
         if (shared_->draining && !first && buffer_.size() == 0) co_return;
         const Input input = co_await wait_input(0, deadline_after(wait_ms));
         if (input != Input::bytes) co_return;
-        phase_ = Phase::reading;
+        phase_ = Phase::head;
         const bool again = co_await serve_one(deadline_after(shared_->options.limits.header_time_ms));
         if (!again) co_return;
         wait_ms = shared_->options.limits.idle_time_ms;
@@ -183,6 +190,7 @@ asio::awaitable<bool> Connection::serve_one(int64_t head_deadline_ns) {
     HeadGate gate(limits);
     const bool received = co_await receive_head(gate, head_deadline_ns);
     if (!received) co_return false;
+    phase_ = Phase::reading;
 
     BeastParser parser;
     parser.header_limit(static_cast<uint32_t>(limits.header_bytes + 1));
@@ -204,6 +212,7 @@ asio::awaitable<bool> Connection::serve_one(int64_t head_deadline_ns) {
         co_return false;
     }
     parser.eager(true);
+    head_only_ = head.method == "HEAD";
 
     HttpRequest request;
     request.arrival_ns = shared_->clock.now_ns();
@@ -223,13 +232,13 @@ asio::awaitable<bool> Connection::serve_one(int64_t head_deadline_ns) {
         co_return answer.may_go_on();
     }
 
+    BodyHold hold(*shared_);
     if (head.has_body()) {
-        const bool complete = co_await receive_body(head, parser);
+        const bool complete = co_await receive_body(head, parser, hold);
         if (!complete) co_return false;
         request.body = std::move(parser.get().body());
     }
     request.request_id = request_id_;
-    const bool head_only = head.method == "HEAD";
     const bool chunked = head.version_minor == 1;
     const bool keep_alive = head.keep_alive;
     request.method = std::move(head.method);
@@ -239,7 +248,7 @@ asio::awaitable<bool> Connection::serve_one(int64_t head_deadline_ns) {
 
     phase_ = Phase::handling;
     ++shared_->stats.requests;
-    Answer answer(*this, head_only, chunked, keep_alive);
+    Answer answer(*this, head_only_, chunked, keep_alive);
     if (ended_) peer_gone();
     co_await shared_->handler(std::move(request), answer);
     if (!answer_begun_ && !answer.client_gone()) {
@@ -270,8 +279,12 @@ asio::awaitable<bool> Connection::receive_head(HeadGate& gate, int64_t deadline_
 }
 
 // Decodes the body into `parser`. false: refused or left, and answered if that was possible.
-asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& parser) {
+asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& parser, BodyHold& hold) {
     const int64_t deadline_ns = deadline_after(shared_->options.limits.body_time_ms);
+    if (!hold.grow_to(head.content_length.value_or(0))) {
+        co_await refuse(bodies_full());
+        co_return false;
+    }
     if (head.expect_continue && buffer_.size() == 0) {
         const bool sent = co_await write_all("HTTP/1.1 100 Continue\r\n\r\n", {});
         if (!sent) co_return false;
@@ -291,6 +304,10 @@ asio::awaitable<bool> Connection::receive_body(const Head& head, BeastParser& pa
                 break;
             }
             ready_bytes = passed_bytes - chunks.pending_bytes();
+        }
+        if (head.chunked && !hold.grow_to(chunks.body_bytes())) {
+            co_await refuse(bodies_full());
+            co_return false;
         }
         if (ready_bytes > 0) {
             error_code error;
@@ -359,7 +376,7 @@ asio::awaitable<void> Connection::refuse(HttpResponse response) {
     if (request_id_.empty()) request_id_ = shared_->new_request_id();
     answer_begun_ = true;
     const std::string head = head_text(response, false, false, response.body.size());
-    co_await write_all(head, response.body);
+    co_await write_all(head, head_only_ ? std::string_view() : std::string_view(response.body));
 }
 
 // A close while the client still sends would reset the connection and could destroy the answer on its way, so what comes

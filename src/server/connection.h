@@ -26,6 +26,7 @@ class Connection;
 
 // Counted on the loop thread.
 struct HttpStats {
+    uint64_t connections_made_room = 0;  // closed at the cap while they waited for a request
     uint64_t connections_accepted = 0;
     uint64_t connections_over_cap = 0;
     uint64_t accept_failures = 0;
@@ -48,10 +49,28 @@ class HttpShared {
     bool draining = false;  // answers are followed by a close
     std::unordered_set<Connection*> connections;
     HttpStats stats;
+    uint64_t waits = 0;       // see Connection::wait_number
+    size_t bodies_bytes = 0;  // held by the requests in progress, see BodyHold
     std::string new_request_id();
 
   private:
     uint64_t id_state_;
+};
+
+// One request's share of the memory that all bodies may take, from before its first byte is read until its answer has ended:
+// what is made of a body (its JSON, its tokens) lives as long. Loop thread.
+class BodyHold {
+  public:
+    explicit BodyHold(HttpShared& shared) : shared_(shared) {}
+    BodyHold(const BodyHold&) = delete;
+    BodyHold& operator=(const BodyHold&) = delete;
+    ~BodyHold() { shared_.bodies_bytes -= held_bytes_; }
+    // Makes it `bytes` in all. false: the others hold too much, and nothing changes.
+    bool grow_to(size_t bytes);
+
+  private:
+    HttpShared& shared_;
+    size_t held_bytes_ = 0;
 };
 
 // Whether a client's X-Request-Id is echoed and logged as it is: 1 to 128 of [A-Za-z0-9._~:/+=@-].
@@ -66,7 +85,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
     // Spawns both coroutines; they keep the connection alive until it is closed.
     void start();
-    bool busy() const { return phase_ == Phase::reading || phase_ == Phase::handling; }
+    bool busy() const { return phase_ == Phase::head || phase_ == Phase::reading || phase_ == Phase::handling; }
+    // Whether nothing is lost by closing it: no whole request head has come since the last answer.
+    bool may_make_room() const { return (phase_ == Phase::idle || phase_ == Phase::head) && !broken_; }
+    // Grows with each wait for a request: the smallest among those that may make room has waited longest.
+    uint64_t wait_number() const { return wait_number_; }
     // Closes now when no request is being read or answered.
     void close_if_idle();
     // Cuts it off in any state; a handler at work sees its client gone.
@@ -74,7 +97,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   private:
     class Answer;
-    enum class Phase { idle, reading, handling, closing };
+    enum class Phase { idle, head, reading, handling, closing };
     enum class Input { bytes, ended, timeout };
 
     boost::asio::awaitable<void> read_loop();
@@ -82,7 +105,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<void> session();
     boost::asio::awaitable<bool> serve_one(int64_t head_deadline_ns);
     boost::asio::awaitable<bool> receive_head(HeadGate& gate, int64_t deadline_ns);
-    boost::asio::awaitable<bool> receive_body(const Head& head, BeastParser& parser);
+    boost::asio::awaitable<bool> receive_body(const Head& head, BeastParser& parser, BodyHold& hold);
     std::optional<HttpResponse> admit(const Head& head, HttpRequest& request);
     boost::asio::awaitable<void> refuse(HttpResponse response);
     boost::asio::awaitable<void> linger();
@@ -105,6 +128,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     boost::asio::steady_timer write_timer_;
     boost::beast::flat_buffer buffer_;  // received and not yet consumed
     uint64_t write_number_ = 0;
+    uint64_t wait_number_ = 0;
     size_t discarded_bytes_ = 0;
     Phase phase_ = Phase::idle;
     bool ended_ = false;   // the reader got its last byte: end of stream or an error
@@ -115,6 +139,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     std::string request_id_;
     std::string origin_;
     bool answer_begun_ = false;
+    bool head_only_ = false;  // HEAD: a refusal has no body either
 };
 
 }  // namespace server

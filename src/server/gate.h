@@ -78,6 +78,8 @@ class ChunkGate {
     // How many of the bytes used last belong to framing that is not whole yet (a size line, the trailers). Beast must not
     // see them: fed "0\r\n" and then one byte more, its 1.81 breaks an assertion of its own, which ends the process.
     size_t pending_bytes() const { return pending_bytes_; }
+    // Of the body without its framing, as far as the size lines have announced it.
+    uint64_t body_bytes() const { return body_bytes_; }
     const Refusal& refusal() const { return refusal_; }
 
   private:
@@ -108,7 +110,7 @@ class ChunkGate {
     bool done_ = false;
     uint64_t size_ = 0;  // of the current chunk
     uint64_t left_ = 0;  // of its data
-    uint64_t body_bytes_ = 0;
+    uint64_t body_bytes_ = 0;  // of the chunks whose size lines have come
     size_t digits_ = 0;
     size_t line_bytes_ = 0;
     size_t extension_bytes_ = 0;

@@ -21,6 +21,7 @@ struct HttpLimits {
     size_t headers_count = limits::http_headers_count;
     size_t read_buffer_bytes = limits::http_read_buffer_bytes;
     size_t body_bytes = limits::http_body_bytes;
+    size_t bodies_bytes = limits::http_bodies_bytes;  // of all connections; a single body may always be body_bytes long
     uint32_t connections_count = limits::connections_count;
     int64_t header_time_ms = limits::http_header_time_ms;
     int64_t body_time_ms = limits::http_body_time_ms;

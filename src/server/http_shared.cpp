@@ -34,6 +34,15 @@ std::string HttpShared::new_request_id() {
     return text;
 }
 
+bool BodyHold::grow_to(size_t bytes) {
+    if (bytes <= held_bytes_) return true;
+    const size_t others = shared_.bodies_bytes - held_bytes_, most = std::max(shared_.options.limits.bodies_bytes, shared_.options.limits.body_bytes);
+    if (bytes > most - others) return false;  // others <= most: every hold came this way
+    shared_.bodies_bytes = others + bytes;
+    held_bytes_ = bytes;
+    return true;
+}
+
 bool clean_request_id(std::string_view id) {
     return !id.empty() && id.size() <= limits::http_request_id_bytes && std::all_of(id.begin(), id.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

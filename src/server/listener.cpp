@@ -164,7 +164,7 @@ class HttpServer::Acceptor : public std::enable_shared_from_this<HttpServer::Acc
         if (error) return;
         fd.release();
         auto transport = make_tcp_transport(std::move(socket), peer);
-        if (shared_->connections.size() >= shared_->options.limits.connections_count) {
+        if (shared_->connections.size() >= shared_->options.limits.connections_count && !make_room()) {
             ++shared_->stats.connections_over_cap;
             if (*turned_away_ < limits::http_overflow_connections)
                 asio::co_spawn(io_, turn_away(std::move(transport), io_.get_executor(), turned_away_), [](const std::exception_ptr&) {});
@@ -172,6 +172,18 @@ class HttpServer::Acceptor : public std::enable_shared_from_this<HttpServer::Acc
         }
         ++shared_->stats.connections_accepted;
         std::make_shared<Connection>(shared_, std::move(transport), io_.get_executor())->start();
+    }
+
+    // At the cap the connection that has waited longest for a whole request head gives way: else one client with open and
+    // silent connections would shut out everybody, health checks included. false: all are at work.
+    bool make_room() {
+        Connection* longest = nullptr;
+        for (Connection* connection : shared_->connections)
+            if (connection->may_make_room() && (!longest || connection->wait_number() < longest->wait_number())) longest = connection;
+        if (!longest) return false;
+        ++shared_->stats.connections_made_room;
+        longest->abort();
+        return true;
     }
 
     asio::io_context& io_;

@@ -111,7 +111,50 @@ void write_model(json::Writer& w, const ServedModel& model) {
     w.end_object();
 }
 
-bool accepts_gzip(std::string_view accept_encoding) { return accept_encoding.find("gzip") != std::string_view::npos; }
+// The elements of a comma-separated header, without the white space around them.
+template <typename Visit>
+void for_elements(std::string_view list, Visit visit) {
+    const auto trim = [](std::string_view s) {
+        while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+        while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+        return s;
+    };
+    while (true) {
+        const size_t comma = list.find(',');
+        visit(trim(list.substr(0, comma)));
+        if (comma == std::string_view::npos) return;
+        list.remove_prefix(comma + 1);
+    }
+}
+
+bool same_word(std::string_view a, std::string_view lower) {
+    return std::equal(a.begin(), a.end(), lower.begin(), lower.end(), [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
+}
+
+// RFC 9110 12.5.3: a coding with the weight 0 is not wanted; "*" stands for every coding that is not named.
+bool accepts_gzip(std::string_view accept_encoding) {
+    std::optional<bool> named, any;
+    for_elements(accept_encoding, [&](std::string_view element) {
+        const size_t semicolon = element.find(';');
+        std::string_view coding = element.substr(0, semicolon), weight = semicolon == std::string_view::npos ? "" : element.substr(semicolon + 1);
+        while (coding.ends_with(' ') || coding.ends_with('\t')) coding.remove_suffix(1);
+        while (weight.starts_with(' ') || weight.starts_with('\t')) weight.remove_prefix(1);
+        const bool refused = (weight.starts_with("q=0") || weight.starts_with("Q=0")) && weight.find_first_not_of(".0", 3) == std::string_view::npos;
+        if (same_word(coding, "gzip") || same_word(coding, "x-gzip")) named = !refused;
+        if (coding == "*") any = !refused;
+    });
+    return named.value_or(any.value_or(false));
+}
+
+// RFC 9110 13.1.2: "*" fits anything that is there; tags are compared weakly.
+bool none_match_fits(std::string_view if_none_match, std::string_view etag) {
+    bool fits = false;
+    for_elements(if_none_match, [&](std::string_view element) {
+        if (element.starts_with("W/")) element.remove_prefix(2);
+        fits |= element == "*" || element == etag;
+    });
+    return fits;
+}
 
 }  // namespace
 
@@ -193,9 +236,10 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
     } else if (row.method == "POST") {
         refusal = wrong_body_type(request);
         if (!refusal) refusal = not_serving();
-        if (!refusal) refusal = too_busy(row.generates);
+        // First, whether it will ever be taken: a full queue says "try again", a server that ends doesn't.
         if (!refusal && row.generates && draining_)
             refusal = to_response(base::Error{base::ErrorCode::unavailable, "the server is shutting down", ""}, 5);
+        if (!refusal) refusal = too_busy(row.generates);
     }
     if (refusal)
         co_await noting.respond(std::move(*refusal));
@@ -339,7 +383,7 @@ Routes::Done Routes::asset(HttpRequest request, NotingWriter& writer) {
                         {"Vary", "Accept-Encoding"},
                         {"Content-Security-Policy", std::string(options_.assets_csp)},
                         {"Referrer-Policy", "no-referrer"}};
-    if (request.header("if-none-match") == chosen->etag) {
+    if (none_match_fits(request.header("if-none-match"), chosen->etag)) {
         response.status = 304;
     } else {
         if (!chosen->encoding.empty()) response.headers.emplace_back("Content-Encoding", std::string(chosen->encoding));

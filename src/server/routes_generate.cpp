@@ -109,6 +109,15 @@ Routes::Done Routes::generate(const HttpRequest& request, NotingWriter& writer, 
         co_return;
     }
     Prepared& ready = prepared.value();
+    // A batch is taken as a whole; one that an idle server could not take is no question of waiting.
+    const size_t batch_max = size_t{model_->queue_requests_max} + model_->sequences_max;
+    if (ready.requests.size() > batch_max) {
+        HttpResponse refusal = to_response(base::Error{
+            base::ErrorCode::invalid_argument,
+            base::cat("prompt has ", ready.requests.size(), " prompts; this server takes ", batch_max, " in one request at most (--max-queue)"), "prompt"});
+        co_await writer.respond(std::move(refusal));
+        co_return;
+    }
     for (engine::Request& part : ready.requests) {
         part.cache_salt = request.key_salt;
         part.arrival_ns = request.arrival_ns ? request.arrival_ns : clock_.now_ns();

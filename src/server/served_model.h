@@ -22,6 +22,7 @@ struct ServedModel {
     uint32_t context_length = 0;      // tokens, as enforced
     uint32_t default_max_tokens = 0;  // of an answer without max_tokens
     uint32_t queue_requests_max = 0;  // waiting requests; one more is refused
+    uint32_t sequences_max = 1;       // running at once
     bool prefix_cache = true;
     std::string kv_type;  // "f16"
     const text::Tokenizer* tokenizer = nullptr;

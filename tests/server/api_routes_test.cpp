@@ -341,7 +341,9 @@ TEST(Routes, LoadingStates) {
     h.routes->set_draining();
     EXPECT_EQ(h.call("GET", "/health").head.status, 200u);
     EXPECT_EQ(h.call("GET", "/ready").head.status, 503u);
+    h.engine.numbers.waiting = h.model.queue_requests_max;  // a full queue too: "try again" would be no use
     const Seen& late = h.post("/v1/chat/completions", hello + "}");
+    h.engine.numbers.waiting = 0;
     EXPECT_EQ(late.head.status, 503u);
     EXPECT_NE(late.header("Retry-After"), "");
     EXPECT_EQ(h.post("/tokenize", R"({"content":"a"})").head.status, 200u);
@@ -461,6 +463,20 @@ TEST(Routes, AModelWithoutTemplateStillCompletes) {
     EXPECT_EQ(h.post("/v1/completions", R"({"prompt":"x"})").head.status, 200u);
 }
 
+// A batch that an idle server could not take is a fault of the request, not of the moment.
+TEST(Routes, ABatchThatNeverFitsIsRefusedForGood) {
+    Harness h;
+    h.load();
+    h.model.queue_requests_max = 8;
+    h.model.sequences_max = 4;
+    std::string prompts = "\"a\"";
+    for (int i = 0; i < 12; ++i) prompts += ",\"a\"";
+    const Seen& seen = h.post("/v1/completions", "{\"max_tokens\":1,\"prompt\":[" + prompts + "]}");
+    EXPECT_EQ(seen.head.status, 400u);
+    EXPECT_EQ(text_at(seen.json(), {"error", "param"}), "prompt");
+    EXPECT_NE(text_at(seen.json(), {"error", "message"}).find("13 prompts; this server takes 12"), std::string::npos) << seen.body;
+}
+
 TEST(Routes, PageAssets) {
     Harness h;
     static constexpr server::Asset page[] = {{"/", "text/html; charset=utf-8", "\"e1\"", "", "<html>"},
@@ -479,6 +495,15 @@ TEST(Routes, PageAssets) {
     const Seen& unchanged = h.call("GET", "/", "", {{"accept-encoding", "gzip"}, {"if-none-match", "\"e2\""}});
     EXPECT_EQ(unchanged.head.status, 304u);
     EXPECT_EQ(unchanged.body, "");
+    // RFC 9110 12.5.3: q=0 refuses a coding, "*" is any other; 13.1.2: a list, weak tags, "*".
+    for (const char* refused : {"gzip;q=0", "gzip ; q=0.000, br", "*;q=0", "gzip;q=0, *", "deflate"})
+        EXPECT_EQ(h.call("GET", "/", "", {{"accept-encoding", refused}}).body, "<html>") << refused;
+    for (const char* taken : {"gzip;q=0.001", "GZIP", "br;q=1.0, gzip;q=0.5", "*", "br;q=0, *;q=0.1"})
+        EXPECT_EQ(h.call("GET", "/", "", {{"accept-encoding", taken}}).body, "GZ") << taken;
+    for (const char* same : {"*", "W/\"e1\"", "\"x\", \"e1\""})
+        EXPECT_EQ(h.call("GET", "/", "", {{"if-none-match", same}}).head.status, 304u) << same;
+    for (const char* other : {"\"e\"", "e1", "\"e2\"", "\"x\""})
+        EXPECT_EQ(h.call("GET", "/", "", {{"if-none-match", other}}).head.status, 200u) << other;
     EXPECT_EQ(h.call("POST", "/").head.status, 405u);
 }
 

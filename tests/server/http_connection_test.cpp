@@ -209,6 +209,39 @@ TEST(HttpConnection, HeadIsGetWithoutABody) {
     EXPECT_EQ(replies[0].header("content-length"), "10");  // "HEAD /abc "
 }
 
+TEST(HttpConnection, ARefusedHeadHasNoBodyEither) {
+    MemoryServer memory;
+    const std::string text = memory.talk("HEAD / HTTP/1.1\r\nHost: evil.com\r\n\r\n");
+    EXPECT_EQ(text.substr(0, 12), "HTTP/1.1 403");
+    EXPECT_EQ(text.substr(text.find("\r\n\r\n")), "\r\n\r\n");
+}
+
+// Bodies together: 10 bytes at a time here. Who comes too late is told before a byte is read; who leaves makes room.
+TEST(HttpConnection, AllBodiesTogetherAreBounded) {
+    server::HttpOptions options;
+    options.limits.body_bytes = 6;
+    options.limits.bodies_bytes = 10;
+    MemoryServer memory(options);
+    const auto head = [](const char* length) { return "POST /e HTTP/1.1\r\nHost: localhost\r\n" + std::string(length) + "\r\n\r\n"; };
+    auto first = memory.connect();
+    first->write_some(asio::buffer(head("Content-Length: 6")));
+    memory.poll();
+    EXPECT_EQ(memory.shared->bodies_bytes, 6u);
+    const auto refused = memory.replies(head("Content-Length: 5"));
+    ASSERT_EQ(statuses(refused), "503");
+    EXPECT_EQ(refused[0].header("retry-after"), "1");
+    EXPECT_EQ(statuses(memory.replies(head("Content-Length: 4") + "abcd")), "200");
+    EXPECT_EQ(statuses(memory.replies(head("Transfer-Encoding: chunked") + "4\r\nabcd\r\n0\r\n\r\n")), "200");
+    EXPECT_EQ(statuses(memory.replies(head("Transfer-Encoding: chunked") + "4\r\nabcd\r\n1\r\ne\r\n0\r\n\r\n")), "503");
+    EXPECT_EQ(memory.shared->bodies_bytes, 6u);
+    first->write_some(asio::buffer(std::string("abcdef")));
+    memory.poll();
+    EXPECT_EQ(memory.shared->bodies_bytes, 0u);
+    EXPECT_EQ(statuses(memory.replies(head("Content-Length: 5") + "abcde")), "200");
+    first->close();
+    memory.run();
+}
+
 TEST(HttpConnection, ExpectContinue) {
     MemoryServer memory;
     auto client = memory.connect();

@@ -273,10 +273,9 @@ TEST(HttpServer, ConnectionCap) {
     options.limits.connections_count = 2;
     Server server(options);
     Client first(server.port()), second(server.port());
-    first.send(get("/"));
-    second.send(get("/"));
-    EXPECT_EQ(first.read_one().status, 200);
-    EXPECT_EQ(second.read_one().status, 200);
+    first.send(get("/wait"));
+    second.send(get("/wait"));
+    EXPECT_TRUE(Server::within(1s, [&] { return server.stats().requests == 2; }));
     Client third(server.port());
     third.send(get("/"));
     const auto replies = parse_replies(third.read_all());
@@ -289,6 +288,31 @@ TEST(HttpServer, ConnectionCap) {
     fourth.send(get("/"));
     EXPECT_EQ(fourth.read_one().status, 200);
     EXPECT_EQ(server.stats().connections_over_cap, 1u);
+}
+
+// One client's silent connections must not shut out the others: the longest silent one gives way, those at work stay.
+TEST(HttpServer, AtTheCapTheLongestSilentConnectionMakesRoom) {
+    server::HttpOptions options;
+    options.limits.connections_count = 3;
+    Server server(options);
+    Client busy(server.port()), slow(server.port()), idle(server.port());
+    busy.send("GET /stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    slow.send("GET / HTTP/1.1\r\nHost: loc");
+    idle.send(get("/"));
+    EXPECT_EQ(idle.read_one().status, 200);
+    Client fourth(server.port());
+    fourth.send(get("/"));
+    EXPECT_EQ(fourth.read_one().status, 200);
+    EXPECT_EQ(slow.read_all(), "");
+    Client fifth(server.port());
+    fifth.send(get("/"));
+    EXPECT_EQ(fifth.read_one().status, 200);
+    EXPECT_EQ(idle.read_all(), "");
+    const auto streamed = parse_replies(busy.read_all());
+    ASSERT_EQ(statuses(streamed), "200");
+    EXPECT_TRUE(streamed[0].whole);
+    EXPECT_EQ(server.stats().connections_made_room, 2u);
+    EXPECT_EQ(server.stats().connections_over_cap, 0u);
 }
 
 TEST(HttpServer, OutOfDescriptors) {
