@@ -65,6 +65,8 @@ inline constexpr uint32_t bypass_requests = 8;                  // later request
 inline constexpr int64_t bypass_time_ms = 2'000;                // after that long at the front nothing passes it any more
 inline constexpr uint32_t bypass_scan = 32;                     // blocked requests looked past in one step
 
+inline constexpr size_t file_name_bytes_shown = 200;            // of a model file's name in a message
+
 // --- HTTP (server/) ----------------------------------------------------------------------------------
 inline constexpr size_t http_header_bytes = 16 * kib;           // request line and headers together
 inline constexpr size_t http_target_bytes = 8 * kib;

@@ -9,11 +9,13 @@
 
 #include "base/mapped_file.h"
 #include "base/message.h"
+#include "commands/words.h"
 #include "gguf/file.h"
 #include "json/writer.h"
 #include "kernels/cpu/cpu.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "text/tokenizer.h"
 
 namespace commands {
 namespace {
@@ -88,6 +90,9 @@ Report examine(const gguf::File& file, const InspectOptions& options) {
         report.memory = memory.value();
     else
         report.problem = memory.take_error();
+    // Only when a server could otherwise load it: a file of weights without a tokenizer is worth looking at.
+    if (!report.problem)
+        if (auto tokenizer = text::Tokenizer::from_gguf(file); !tokenizer) report.problem = tokenizer.take_error();
     return report;
 }
 
@@ -352,7 +357,7 @@ int inspect_command(const InspectOptions& options, std::ostream& out, std::ostre
     }
     if (auto unchanged = view.value()->check_unchanged(); !unchanged) return refuse(unchanged.error());
     if (report.problem && report.problem->code != base::ErrorCode::unsupported)
-        return refuse({report.problem->code, cat(printable(options.path, 200), ": ", report.problem->message), ""});
+        return refuse(in_file(*report.problem, options.path));
     return 0;
 }
 

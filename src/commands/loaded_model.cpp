@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/version.h"
 #include "commands/available_memory.h"
+#include "commands/words.h"
 #include "gguf/file.h"
 #include "kernels/cpu/cpu.h"
 
@@ -117,18 +118,6 @@ void load_template(const gguf::File& file, LoadedModel& out) {
 
 uint32_t Fit::full_contexts() const { return context_length ? static_cast<uint32_t>(kv_blocks / blocks_for(context_length)) : 0; }
 
-std::string bytes_text(uint64_t bytes) {
-    char text[32];
-    const double value = static_cast<double>(bytes);
-    if (bytes >= 1024 * limits::mib)
-        std::snprintf(text, sizeof text, "%.1f GiB", value / (1024.0 * limits::mib));
-    else if (bytes >= limits::mib)
-        std::snprintf(text, sizeof text, "%.0f MiB", value / limits::mib);
-    else
-        std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
-    return text;
-}
-
 Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes,
                                   uint32_t context_length, uint32_t sequences) {
     const uint64_t one_context = blocks_for(context_length) * plan.kv_block_bytes;
@@ -178,10 +167,10 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     Result<gguf::File> parsed = gguf::File::parse(view.value()->bytes(), options.model_path);
     if (!parsed) return parsed.take_error();
     const gguf::File& file = parsed.value();
-    if (Result<void> whole = gguf::check_not_split(file); !whole) return whole.take_error();
+    if (Result<void> whole = gguf::check_not_split(file); !whole) return in_file(whole.take_error(), options.model_path);
 
     Result<model::Config> config = model::read_config(file);
-    if (!config) return config.take_error();
+    if (!config) return in_file(config.take_error(), options.model_path);
     const uint32_t context = options.context ? options.context : config.value().context_length;
     if (context > config.value().context_length)
         return bad_option("context",
@@ -189,11 +178,11 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     model_options.context_length = context;
 
     Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::from_gguf(file);
-    if (!tokenizer) return tokenizer.take_error();
+    if (!tokenizer) return in_file(tokenizer.take_error(), options.model_path);
     out->tokenizer = std::move(tokenizer).value();
     if (out->tokenizer->n_vocab() > config.value().n_vocab)
         return base::Error{base::ErrorCode::bad_file,
-                           base::cat(options.model_path, ": the vocabulary has ", out->tokenizer->n_vocab(),
+                           base::cat(base::printable(options.model_path, limits::file_name_bytes_shown), ": the vocabulary has ", out->tokenizer->n_vocab(),
                                      " tokens, the embeddings only ", config.value().n_vocab),
                            ""};
     load_template(file, *out);
@@ -206,7 +195,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     const uint32_t sequences = std::clamp<uint32_t>(options.max_sequences, 1, limits::sequences_running);
     model_options.logit_rows_max = sequences;
     Result<model::MemoryPlan> plan = model::plan(file, *backend.value(), model_options);
-    if (!plan) return plan.take_error();
+    if (!plan) return in_file(plan.take_error(), options.model_path);
     const AvailableMemory available = available_memory();
     Result<uint32_t> blocks = choose_kv_blocks(options.kv_budget, plan.value(), available.bytes, context, sequences);
     if (!blocks) return blocks.take_error();
@@ -222,7 +211,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
 
     const std::string backend_name(backend.value()->name());
     Result<std::unique_ptr<model::Model>> model = model::Model::load(file, std::move(backend).value(), model_options, hooks.progress);
-    if (!model) return model.take_error();
+    if (!model) return in_file(model.take_error(), options.model_path);
     // What was read may be a mixture when somebody wrote to the file meanwhile.
     if (Result<void> unchanged = view.value()->check_unchanged(); !unchanged) return unchanged.take_error();
     out->model = std::move(model).value();

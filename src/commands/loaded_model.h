@@ -56,7 +56,4 @@ base::Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& option
 base::Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes,
                                         uint32_t context_length, uint32_t sequences);
 
-// "1.5 GiB"
-std::string bytes_text(uint64_t bytes);
-
 }  // namespace commands

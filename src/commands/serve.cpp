@@ -22,6 +22,7 @@
 #include "base/version.h"
 #include "commands/loaded_model.h"
 #include "commands/sd_notify.h"
+#include "commands/words.h"
 #include "commands/terminal.h"
 #include "engine/engine_thread.h"
 #include "server/listener.h"

@@ -106,7 +106,10 @@ Result<Config> read_config(const gguf::File& file) {
     Result<std::string_view> architecture = file.get_string("general.architecture");
     if (!architecture) return architecture.take_error();
     if (architecture.value() != "llama")
-        return Error{ErrorCode::unsupported, cat("general.architecture is '", base::printable(architecture.value().substr(0, 64)), "'; supported: llama"), ""};
+        return Error{ErrorCode::unsupported,
+                     cat("metadata key 'general.architecture' at byte ", file.find("general.architecture")->offset, " is '",
+                         base::printable(architecture.value().substr(0, 64)), "'; allowed: llama"),
+                     ""};
 
     Reader reader(file, "llama");
     Config config;

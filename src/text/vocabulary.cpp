@@ -37,8 +37,8 @@ Error bad(const gguf::File& file, std::string_view key, const std::string& what)
     return {ErrorCode::bad_file, value ? cat(key, " (byte ", value->offset, "): ", what) : cat(key, ": ", what), ""};
 }
 
-Error unsupported(std::string_view key, std::string_view value, std::string_view allowed) {
-    return {ErrorCode::unsupported, cat(key, ": ", quoted(value), " is not built; allowed: ", allowed), ""};
+Error unsupported(const gguf::File& file, std::string_view key, std::string_view value, std::string_view allowed) {
+    return {ErrorCode::unsupported, cat(key, " (byte ", file.find(key)->offset, "): ", quoted(value), " is not built; allowed: ", allowed), ""};
 }
 
 // The strings of the tokens -> ids, alive during loading only.
@@ -109,10 +109,10 @@ class Loader {
     Step model() {
         auto model = file_.get_string(model_key);
         if (!model) return model.take_error();
-        if (model.value() != "gpt2") return unsupported(model_key, model.value(), "gpt2");
+        if (model.value() != "gpt2") return unsupported(file_, model_key, model.value(), "gpt2");
         auto pre = file_.get_string(pre_key);
         if (!pre) return pre.take_error();
-        if (pre.value() != "smollm") return unsupported(pre_key, pre.value(), "smollm");
+        if (pre.value() != "smollm") return unsupported(file_, pre_key, pre.value(), "smollm");
         vocabulary_.pre_tokenizer = pre.value();
         return {};
     }

@@ -15,6 +15,7 @@
 #include "base/message.h"
 #include "commands/available_memory.h"
 #include "commands/sd_notify.h"
+#include "commands/words.h"
 
 namespace {
 
@@ -83,6 +84,15 @@ TEST(BytesText, Units) {
     EXPECT_EQ(commands::bytes_text(0), "0 bytes");
     EXPECT_EQ(commands::bytes_text(5 * mib), "5 MiB");
     EXPECT_EQ(commands::bytes_text(3 * gib / 2), "1.5 GiB");
+}
+
+TEST(InFile, NamesTheFileOnce) {
+    using base::ErrorCode;
+    const auto text = [](ErrorCode code, const char* message) { return commands::in_file({code, message, ""}, "a\nb.gguf").message; };
+    EXPECT_EQ(text(ErrorCode::bad_file, "key x at byte 7 is 0"), base::printable("a\nb.gguf") + ": key x at byte 7 is 0");
+    EXPECT_EQ(text(ErrorCode::unsupported, "key y"), base::printable("a\nb.gguf") + ": key y");
+    EXPECT_EQ(text(ErrorCode::bad_file, (base::printable("a\nb.gguf") + ": cut").c_str()), base::printable("a\nb.gguf") + ": cut");
+    EXPECT_EQ(text(ErrorCode::invalid_argument, "--context"), "--context");
 }
 
 class Root : public testing::Test {
