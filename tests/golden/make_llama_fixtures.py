@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes llama_NAME.model (GGUF, F32), llama_NAME.logits and llama_fixtures.txt beside this file: right values of
-tests/model/fixture_test.cpp from transformers' LlamaForCausalLM. Run by hand; needs torch, transformers, gguf, numpy.
+tests/model/fixture_test.cpp from transformers' LlamaForCausalLM. Needs the packages of tests/requirements-torch.txt.
+With --check nothing is written: the values are computed anew and must be those of the committed files (`./dev verify`).
 
 A .logits file is little-endian: 8 bytes "HLOGITS1", int32 n_tokens, int32 n_vocab, int32 ids[n_tokens],
 float32 logits[n_tokens][n_vocab], row i after the tokens [0, i].
@@ -8,6 +9,7 @@ float32 logits[n_tokens][n_vocab], row i after the tokens [0, i].
 import math
 import pathlib
 import platform
+import sys
 
 import gguf
 import numpy as np
@@ -130,6 +132,25 @@ def write_gguf(path, config, model):
     writer.close()
 
 
+def check() -> int:
+    """Another processor or thread count may add in another order: the logits may differ by float rounding, not more."""
+    status = 0
+    for name, options in FIXTURES.items():
+        _, _, ids, logits = make_model(options)
+        header = b"HLOGITS1" + np.array(logits.shape, "<i4").tobytes() + ids.tobytes()
+        committed = (HERE / f"llama_{name}.logits").read_bytes()
+        right = committed[: len(header)] == header
+        if right:
+            there = np.frombuffer(committed[len(header) :], "<f4").reshape(logits.shape).astype(np.float64)
+            nmse = np.square(there - logits).sum() / np.square(there).sum()
+            right = nmse <= 1e-11
+            print(f"{name}: NMSE {nmse:.2e} between the committed logits and those made now")
+        if not right:
+            print(f"{name}: the committed logits are not what this script makes")
+            status = 1
+    return status
+
+
 def main():
     lines = ["Made by make_llama_fixtures.py; read by tests/model/fixture_test.cpp. The form of the .logits files is in the script.",
              f"python {platform.python_version()}, torch {torch.__version__}, transformers {transformers.__version__}, numpy {np.__version__}", ""]
@@ -147,4 +168,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(check() if sys.argv[1:] == ["--check"] else main())
