@@ -82,6 +82,7 @@ inline constexpr int64_t http_body_time_ms = 30'000;            // total, for a 
 inline constexpr int64_t http_idle_time_ms = 60'000;            // keep-alive
 inline constexpr int64_t http_write_stall_ms = 30'000;          // no byte taken by the client
 inline constexpr int64_t http_linger_time_ms = 2'000;           // after a last answer, what the client still sends is read and dropped
+inline constexpr int64_t http_peer_check_ms = 250;              // how often a socket behind a full buffer is asked whether its client is there
 inline constexpr size_t http_linger_bytes = 16 * mib;           // and at most this much of it
 inline constexpr size_t http_chunk_line_bytes = 256;            // one chunk-size line with its extensions
 inline constexpr size_t http_chunk_extension_bytes = 4 * kib;   // extensions of one body together

@@ -86,11 +86,13 @@ asio::awaitable<void> Connection::read_loop() {
     std::array<char, read_chunk_bytes> chunk;
     const size_t capacity = shared_->options.limits.read_buffer_bytes;
     while (!broken_) {
-        // A full buffer stops the reader; TCP then stops the client. Someone who leaves is noticed on writing only.
+        // A full buffer stops the reader; TCP then stops the client. Its leaving can't be read behind the bytes that wait in the
+        // socket, so the socket is asked now and then while a request is at work.
         if (!discarding_ && buffer_.size() >= capacity) {
             error_code ignored;
-            space_timer_.expires_at(asio::steady_timer::time_point::max());
+            space_timer_.expires_after(std::chrono::milliseconds(limits::http_peer_check_ms));
             co_await space_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+            if (phase_ == Phase::handling && transport_->peer_has_ended()) peer_gone();
             continue;
         }
         const size_t wanted = discarding_ ? chunk.size() : std::min(chunk.size(), capacity - buffer_.size());

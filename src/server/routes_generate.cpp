@@ -1,6 +1,5 @@
 // /v1/chat/completions and /v1/completions: parse, prepare on the worker, submit, answer.
 #include <algorithm>
-#include <chrono>
 
 #include "base/limits.h"
 #include "base/message.h"
@@ -12,7 +11,6 @@ namespace server {
 namespace {
 
 constexpr int64_t ns_per_ms = 1'000'000;
-using SteadyClock = std::chrono::steady_clock;
 
 std::string hex(uint64_t value) {
     static constexpr char digits[] = "0123456789abcdef";
@@ -156,7 +154,7 @@ Routes::Done Routes::generate(const HttpRequest& request, NotingWriter& writer, 
 Routes::Done Routes::answer_stream(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head) {
     bool begun = false;
     while (true) {
-        const bool moved = co_await stream.wait_until(SteadyClock::now() + std::chrono::milliseconds(limits::heartbeat_ms));
+        const bool moved = co_await stream.wait(limits::heartbeat_ms);
         if (writer.client_gone()) co_return;
         if (stream.error() && !begun) {
             HttpResponse refusal = to_response(*stream.error(), model_->engine->retry_after_s());
@@ -193,7 +191,7 @@ Routes::Done Routes::answer_stream(ResponseWriter& writer, Stream& stream, OpenA
 
 Routes::Done Routes::answer_whole(ResponseWriter& writer, Stream& stream, OpenAiAnswer& answer, HttpResponse head) {
     while (true) {
-        co_await stream.wait_until(SteadyClock::time_point::max());
+        co_await stream.wait();
         if (writer.client_gone()) co_return;
         if (stream.error()) {
             HttpResponse refusal = to_response(*stream.error(), model_->engine->retry_after_s());

@@ -51,10 +51,11 @@ base::Result<void> Stream::submit(std::vector<engine::Request> requests) {
     return {};
 }
 
-boost::asio::awaitable<bool> Stream::wait_until(std::chrono::steady_clock::time_point deadline) {
+boost::asio::awaitable<bool> Stream::wait(std::optional<int64_t> at_most_ms) {
     const auto ready = [this] { return !pieces_.empty() || ended(); };
     if (ready()) co_return true;
-    timer_.expires_at(deadline);
+    if (at_most_ms) timer_.expires_after(std::chrono::milliseconds(*at_most_ms));
+    else timer_.expires_at(boost::asio::steady_timer::time_point::max());
     boost::system::error_code ignored;
     co_await timer_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
     co_return ready();

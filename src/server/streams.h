@@ -45,8 +45,8 @@ class Stream {
 
     // Gives the requests to the engine, in order; ids are filled in here. On a refusal those before it are cancelled.
     base::Result<void> submit(std::vector<engine::Request> requests);
-    // Until there is something to take, the stream has ended, or the deadline. true: not the deadline.
-    boost::asio::awaitable<bool> wait_until(std::chrono::steady_clock::time_point deadline);
+    // Until there is something to take, the stream has ended, or `at_most_ms` have passed (none: no bound). true: not that last.
+    boost::asio::awaitable<bool> wait(std::optional<int64_t> at_most_ms = std::nullopt);
     std::vector<Piece> take();  // in order; may be empty
     // Nothing more will come (what take() has not given yet is still there).
     bool ended() const { return error_.has_value() || open_requests_ == 0; }

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/redirect_error.hpp>
@@ -41,6 +42,12 @@ class TcpTransport final : public Transport {
         IoResult result;
         result.bytes = co_await socket_.async_write_some(from, asio::redirect_error(asio::use_awaitable, result.error));
         co_return result;
+    }
+
+    bool peer_has_ended() override {
+        if (!socket_.is_open()) return true;
+        pollfd state{socket_.native_handle(), POLLRDHUP, 0};
+        return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     }
 
     void shutdown_send() override {

@@ -24,6 +24,8 @@ class Transport {
     virtual boost::asio::awaitable<IoResult> read_some(boost::asio::mutable_buffer into) = 0;
     // Takes at least one byte of the two buffers or fails.
     virtual boost::asio::awaitable<IoResult> write_some(std::array<boost::asio::const_buffer, 2> from) = 0;
+    // Whether the peer has sent its last byte or reset, seen past what is not read yet.
+    virtual bool peer_has_ended() = 0;
     virtual void shutdown_send() = 0;
     // Pending operations end with an error. `reset`: at once, what is not sent yet is dropped.
     virtual void close(bool reset) = 0;

@@ -34,6 +34,7 @@ class MemoryTransport final : public server::Transport {
         result.bytes = co_await stream_.async_write_some(from, asio::redirect_error(asio::use_awaitable, result.error));
         co_return result;
     }
+    bool peer_has_ended() override { return false; }
     void shutdown_send() override {}
     void close(bool) override { stream_.close(); }
     std::string remote() const override { return "127.0.0.1:1"; }

@@ -290,6 +290,25 @@ TEST(HttpServer, ConnectionCap) {
     EXPECT_EQ(server.stats().connections_over_cap, 1u);
 }
 
+// More is pipelined behind the request at work than the buffer holds, then the client goes: it is noticed all the same.
+// (Only what TCP delivers can be: behind a full receive window of the kernel an orderly end waits until the request is done.)
+TEST(HttpServer, AClientThatLeavesBehindAFullBufferIsNoticed) {
+    for (const bool reset : {false, true}) {
+        Server server;
+        Client client(server.port());
+        std::string flood = get("/wait");
+        while (flood.size() < limits::http_read_buffer_bytes + 16 * limits::kib) flood += get("/");
+        EXPECT_EQ(client.send(flood), flood.size());
+        EXPECT_TRUE(Server::within(2s, [&] { return server.stats().requests == 1; }));
+        EXPECT_EQ(server.counts().clients_gone, 0);
+        std::this_thread::sleep_for(600ms);  // longer than the socket is asked: a client that is there is not taken for gone
+        EXPECT_EQ(server.counts().clients_gone, 0);
+        if (reset) client.reset();
+        else client.shutdown();
+        EXPECT_TRUE(Server::within(5s, [&] { return server.counts().clients_gone == 1; })) << reset;
+    }
+}
+
 // One client's silent connections must not shut out the others: the longest silent one gives way, those at work stay.
 TEST(HttpServer, AtTheCapTheLongestSilentConnectionMakesRoom) {
     server::HttpOptions options;
