@@ -1,5 +1,6 @@
 #include "commands/inspect.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <concepts>
@@ -53,6 +54,7 @@ base::Result<Memory> memory_of(const gguf::File& file, const model::Config& conf
     model::ModelOptions load;
     load.kv_type = options.kv_type == "f32" ? kernels::KvType::f32 : kernels::KvType::f16;
     load.context_length = options.context;
+    load.logit_rows_max = std::clamp<uint32_t>(options.sequences, 1, limits::sequences_running);  // as serve does
     auto plan = model::plan(file, *backend.value(), load);
     if (!plan) return plan.take_error();
     Memory out;
@@ -334,14 +336,14 @@ void write_json(const gguf::File& file, const Report& report, const InspectOptio
 
 }  // namespace
 
-int inspect_command(const InspectOptions& options, std::ostream& out, std::ostream& err) {
+int inspect_command(const InspectOptions& options, std::ostream& out, std::ostream& err, const base::FileSystem& files) {
     const auto refuse = [&](const base::Error& error) {
         err << "hearth: " << error.message << '\n';
         return 2;
     };
     if (options.kv_type != "f16" && options.kv_type != "f32")
         return refuse({base::ErrorCode::invalid_argument, cat("KV type is ", printable(options.kv_type), "; allowed: f16, f32"), ""});
-    auto view = base::system_files().open_mapped(options.path);
+    auto view = files.open_mapped(options.path);
     if (!view) return refuse(view.error());
     auto file = gguf::File::parse(view.value()->bytes(), options.path);
     if (!file) return refuse(file.error());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "base/mapped_file.h"
 
 namespace commands {
 
@@ -21,6 +22,6 @@ struct InspectOptions {
 // whatever the file holds. Returns the exit code: 0, or 2 for a file that is no sound GGUF (nothing on `out`), for a llama
 // model whose metadata or tensors are wrong (metadata and tensors on `out`, for finding out why), or for a bad option.
 // A sound file of an architecture that is not built is described, says so, and gives 0.
-int inspect_command(const InspectOptions& options, std::ostream& out, std::ostream& err);
+int inspect_command(const InspectOptions& options, std::ostream& out, std::ostream& err, const base::FileSystem& files = base::system_files());
 
 }  // namespace commands

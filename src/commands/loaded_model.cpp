@@ -152,7 +152,7 @@ Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::Mem
 }
 
 Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, const base::Clock& clock, std::function<void()> wake,
-                                                const LoadHooks& hooks) {
+                                                const LoadHooks& hooks, const base::FileSystem& files) {
     auto out = std::make_unique<LoadedModel>();
     model::ModelOptions model_options;
     if (options.kv_type == "f16")
@@ -162,7 +162,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     else
         return bad_option("kv-type", "kv-type must be f16 or f32, got " + base::printable(options.kv_type));
 
-    Result<std::unique_ptr<base::FileView>> view = base::system_files().open_mapped(options.model_path);
+    Result<std::unique_ptr<base::FileView>> view = files.open_mapped(options.model_path);
     if (!view) return view.take_error();
     Result<gguf::File> parsed = gguf::File::parse(view.value()->bytes(), options.model_path);
     if (!parsed) return parsed.take_error();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/mapped_file.h"
 #include "base/result.h"
 #include "commands/serve.h"
 #include "engine/engine.h"
@@ -50,7 +51,8 @@ struct LoadHooks {
 // tokenizer, backend and model refuse; invalid_argument, with both numbers, when not one full context fits the memory or
 // the given KV budget. Any thread; the caller's thread does the work.
 base::Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, const base::Clock& clock, std::function<void()> wake,
-                                                      const LoadHooks& hooks = {});
+                                                      const LoadHooks& hooks = {},
+                                                      const base::FileSystem& files = base::system_files());
 
 // The KV budget of a plan, in blocks. Pure; `kv_budget` as ServeOptions has it.
 base::Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes,
