@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,9 +12,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/limits.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "kernels/cpu/cpu.h"
 #include "quant/types.h"
+#include "server/host_check.h"
 
 namespace options {
 namespace {
@@ -95,6 +100,51 @@ Result<void> to_list(Parsed& parsed, std::string_view text) {  // comma-separate
         if (comma > 0) list.emplace_back(text.substr(0, comma));
         text.remove_prefix(std::min(comma + 1, text.size()));
     }
+    return {};
+}
+
+bool is_ip(std::string_view text) {
+    unsigned char bytes[16];
+    const std::string terminated(text);
+    return ::inet_pton(AF_INET, terminated.c_str(), bytes) == 1 || ::inet_pton(AF_INET6, terminated.c_str(), bytes) == 1;
+}
+
+// A name that nothing can match would be a hole in a wall that one believes to have closed, or a door that never opens.
+Result<void> to_hosts(Parsed& parsed, std::string_view text) {
+    const size_t before = parsed.serve.hosts.size();
+    if (auto result = to_list<&ServeOptions::hosts>(parsed, text); !result) return result;
+    for (size_t i = before; i < parsed.serve.hosts.size(); ++i)
+        if (const std::string& host = parsed.serve.hosts[i]; host != "*" && !is_ip(host) && !server::parse_authority(host))
+            return bad("host names or addresses as in a Host header (chat.example, box.local:8080, [::1]), or *");
+    return {};
+}
+
+Result<void> to_origins(Parsed& parsed, std::string_view text) {
+    const size_t before = parsed.serve.cors_origins.size();
+    if (auto result = to_list<&ServeOptions::cors_origins>(parsed, text); !result) return result;
+    for (size_t i = before; i < parsed.serve.cors_origins.size(); ++i) {
+        std::string_view origin = parsed.serve.cors_origins[i];
+        if (origin == "*") continue;
+        if (origin.ends_with('/')) origin.remove_suffix(1);
+        const size_t colon = origin.find("://");
+        const bool scheme = colon != std::string_view::npos && colon > 0 && origin.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") == colon;
+        if (!scheme || !server::parse_authority(origin.substr(colon + 3)))
+            return bad("origins as browsers send them (https://app.example, http://localhost:3000), or *");
+    }
+    return {};
+}
+
+Result<void> to_address(Parsed& parsed, std::string_view text) {
+    if (text != "localhost" && !is_ip(text)) return bad("an IPv4 or IPv6 address of this machine, or localhost");
+    parsed.serve.host = std::string(text);
+    return {};
+}
+
+Result<void> to_alias(Parsed& parsed, std::string_view text) {
+    const bool control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (text.empty() || text.size() > limits::alias_bytes || control || !base::utf8::is_valid(text))
+        return bad("a name of 1 to " + std::to_string(limits::alias_bytes) + " bytes of UTF-8 without control characters");
+    parsed.serve.alias = std::string(text);
     return {};
 }
 
@@ -224,15 +274,15 @@ constexpr Option table[] = {
     {"default-max-tokens", 0, "N", "2048", on_load, to_number<&ServeOptions::default_max_tokens, 1, limits::model_context_tokens>, "length of an answer whose request names none"},
     {"no-prefix-cache", 0, "", "off", on_load, to_switch<&ServeOptions::prefix_cache, false>, "compute every prompt anew"},
     // the server
-    {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_text<&ServeOptions::host>, "numeric address to bind; beyond loopback a key file is required"},
+    {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_address, "numeric address to bind; beyond loopback a key file is required"},
     {"port", 'p', "N", "8080", on_serve, to_number<&ServeOptions::port, 0, 65535>, "port to bind; 0 takes any free one"},
     {"port-file", 0, "PATH", "none", on_serve, to_text<&ServeOptions::port_file>, "write the bound port there"},
-    {"alias", 'a', "NAME", "from the file", on_serve, to_text<&ServeOptions::alias>, "model id shown to clients"},
+    {"alias", 'a', "NAME", "from the file", on_serve, to_alias, "model id shown to clients"},
     {"max-queue", 0, "N", "64", on_serve, to_number<&ServeOptions::max_queue, 0, limits::queue_requests_max>, "requests that may wait; beyond it clients get 429 with Retry-After"},
     {"api-key-file", 0, "PATH", "none", on_serve, to_text<&ServeOptions::api_key_file>, "keys that clients must send, one a line (`name:key` or `key`, 16 bytes at least)"},
     {"insecure", 0, "", "off", on_serve, to_switch<&ServeOptions::insecure, true>, "bind beyond loopback without a key"},
-    {"allow-host", 0, "NAMES", "none", on_serve, to_list<&ServeOptions::hosts>, "further names accepted in the Host header, comma-separated"},
-    {"cors-origin", 0, "ORIGINS", "none", on_serve, to_list<&ServeOptions::cors_origins>, "web origins that may call from a browser, comma-separated; * for any"},
+    {"allow-host", 0, "NAMES", "none", on_serve, to_hosts, "further names accepted in the Host header, comma-separated"},
+    {"cors-origin", 0, "ORIGINS", "none", on_serve, to_origins, "web origins that may call from a browser, comma-separated; * for any"},
     {"max-body", 0, "BYTES", "4M", on_serve, to_bytes<&ServeOptions::max_body>, "largest request body"},
     {"drain", 0, "SECONDS", "30", on_serve, to_number<&ServeOptions::drain_s, 0, 86'400>, "after SIGTERM, how long answers in progress may take"},
     {"metrics-compat", 0, "NAME", "vllm", on_serve, to_metrics, "also export metrics under another server's names: vllm or none"},

@@ -94,6 +94,7 @@ inline constexpr uint32_t http_overflow_connections = 64;       // connections o
 inline constexpr int64_t engine_stuck_ms = 10'000;              // one step longer than this: /health says 503
 inline constexpr int64_t engine_dead_ms = 30'000;               // and longer than this: the program ends with 70 for its supervisor
 inline constexpr int64_t heartbeat_ms = 15'000;                 // SSE comment when nothing else is sent
+inline constexpr size_t alias_bytes = 256;                      // of --alias
 inline constexpr size_t api_key_bytes_min = 16;
 inline constexpr size_t api_key_bytes_max = 512;
 inline constexpr size_t api_keys_count = 1'024;

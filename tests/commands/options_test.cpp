@@ -109,6 +109,21 @@ TEST_F(Options, Lists) {
     EXPECT_EQ(p.serve.hosts, (std::vector<std::string>{"a.example", "b.example", "c"}));
 }
 
+// RFC 9110 (Host), RFC 6454 (Origin): what a client can never send is no use in a list of what is let in.
+TEST_F(Options, NamesThatNothingCanMatch) {
+    for (const char* good : {"*", "localhost", "box.local:8080", "[::1]:80", "::5", "10.0.0.7"})
+        EXPECT_EQ(parsed({"serve", "m", "--allow-host", good}).serve.hosts, std::vector<std::string>{good});
+    for (const char* bad : {"http://x/", "a b", "x/y", "chat.example:port"})
+        EXPECT_NE(refusal({"serve", "m", "--allow-host", bad}).find("--allow-host"), std::string::npos) << bad;
+    for (const char* good : {"*", "https://app.example", "http://localhost:3000/", "vscode-webview://abc"})
+        EXPECT_EQ(parsed({"serve", "m", "--cors-origin", good}).serve.cors_origins, std::vector<std::string>{good});
+    for (const char* bad : {"nonsense", "https://a.example/path", "https://", "://x", "null", "localhost:3000"})
+        EXPECT_NE(refusal({"serve", "m", "--cors-origin", bad}).find("--cors-origin"), std::string::npos) << bad;
+    for (const char* bad : {"example.com", "", "127.0.0.1:80", "300.1.1.1"})
+        EXPECT_NE(refusal({"serve", "m", "--host", bad}).find("--host"), std::string::npos) << bad;
+    for (const char* bad : {"", "a\tb", "\xff"}) EXPECT_NE(refusal({"serve", "m", "--alias", bad}).find("--alias"), std::string::npos) << bad;
+}
+
 TEST_F(Options, AListFromTheEnvironmentIsReplacedByFlags) {
     environment()["HEARTH_CORS_ORIGIN"] = "http://a,http://b";
     EXPECT_EQ(parsed({"serve", "m"}).serve.cors_origins, (std::vector<std::string>{"http://a", "http://b"}));
