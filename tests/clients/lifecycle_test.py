@@ -87,7 +87,7 @@ class Start(unittest.TestCase):
         code, err, _ = self.run_serve("--host", "0.0.0.0")
         self.assertEqual(code, 1)
         self.assertIn("--api-key-file", err)
-        self.assertEqual(self.run_serve("--host", "nonsense")[0], 1)
+        self.assertEqual(self.run_serve("--host", "nonsense")[0], 2)  # a bad value, not a failed bind
         self.assertEqual(self.run_serve("--api-key-file", "/nonexistent")[0], 1)
 
     def test_a_small_context_is_enforced_and_shown(self):
