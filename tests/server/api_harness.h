@@ -84,7 +84,7 @@ inline std::vector<json::Value> Seen::events() const {
 
 class FakeWriter final : public server::ResponseWriter {
   public:
-    explicit FakeWriter(Seen& seen, boost::asio::io_context& io) : seen_(seen), timer_(io) {}
+    explicit FakeWriter(Seen& seen, boost::asio::io_context& io) : seen_(seen), io_(io) {}
     boost::asio::awaitable<void> respond(server::HttpResponse response) override {
         seen_.head = response;
         seen_.body = response.body;
@@ -98,8 +98,9 @@ class FakeWriter final : public server::ResponseWriter {
     }
     boost::asio::awaitable<bool> write(std::string bytes) override {
         while (stalled && !gone_) {
-            timer_.expires_after(std::chrono::milliseconds(1));
-            co_await timer_.async_wait(boost::asio::use_awaitable);
+            // Of the coroutine: this writer outlives the loop, a timer must not.
+            boost::asio::steady_timer timer(io_, std::chrono::milliseconds(1));
+            co_await timer.async_wait(boost::asio::use_awaitable);
         }
         if (gone_) co_return false;
         seen_.body += bytes;
@@ -121,7 +122,7 @@ class FakeWriter final : public server::ResponseWriter {
 
   private:
     Seen& seen_;
-    boost::asio::steady_timer timer_;
+    boost::asio::io_context& io_;
     bool gone_ = false;
     std::function<void()> on_gone_;
 };
