@@ -1,4 +1,4 @@
-// The command line: one table of options (options.cpp) gives the flags, the HEARTH_* environment, --help, the
+// The command line: one table of options (option_table.cpp) gives the flags, the HEARTH_* environment, --help, the
 // README's table and the man page.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/pool.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -85,7 +86,11 @@ Pool::Pool(uint32_t threads) : threads_(threads) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     workers_.reserve(threads - 1);
-    for (uint32_t i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+    for (uint32_t i = 1; i < threads; ++i)
+        workers_.emplace_back([this, i] {
+            pthread_setname_np(pthread_self(), "compute");
+            work(i);
+        });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -1,6 +1,6 @@
 // Every limit of the program, in one table: what it bounds, its unit, why it has that value.
 // ARCHITECTURE.md prints this table; tests/tidy.py checks that it does. Options may lower or raise only
-// what options.cpp says; everything else is fixed here.
+// what option_table.cpp says; everything else is fixed here.
 #pragma once
 
 #include <cstddef>

@@ -44,14 +44,6 @@ Logger& logger() {
     return instance;
 }
 
-std::optional<LogLevel> log_level_from_name(std::string_view name) {
-    if (name == "error") return LogLevel::error;
-    if (name == "warning") return LogLevel::warning;
-    if (name == "info") return LogLevel::info;
-    if (name == "debug") return LogLevel::debug;
-    return std::nullopt;
-}
-
 bool is_journal_stream(int fd, const char* journal_stream) {
     struct stat status {};
     if (!journal_stream || ::fstat(fd, &status) != 0) return false;

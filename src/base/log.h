@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace base {
@@ -39,9 +38,6 @@ inline void log_error(std::string_view line) { logger().write(LogLevel::error, l
 inline void log_warning(std::string_view line) { logger().write(LogLevel::warning, line); }
 inline void log_info(std::string_view line) { logger().write(LogLevel::info, line); }
 inline void log_debug(std::string_view line) { logger().write(LogLevel::debug, line); }
-
-// "error", "warning", "info", "debug".
-std::optional<LogLevel> log_level_from_name(std::string_view name);
 
 // Whether `fd` is the stream that systemd's JOURNAL_STREAM ("device:inode" in decimal) names; null when it is not set.
 bool is_journal_stream(int fd, const char* journal_stream);

@@ -9,7 +9,7 @@
 
 namespace commands {
 
-// One member per option of `hearth serve`; options.cpp has the table of flags, environment names, bounds and help.
+// One member per option of `hearth serve`; option_table.cpp has the table of flags, environment names, bounds and help.
 struct ServeOptions {
     std::string model_path;          // the .gguf, used where it lies
     std::string alias;               // id shown in /v1/models and answers; empty: the file's name without .gguf

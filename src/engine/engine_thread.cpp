@@ -1,5 +1,7 @@
 #include "engine/engine_thread.h"
 
+#include <pthread.h>
+
 #include "base/check.h"
 
 namespace engine {
@@ -7,6 +9,7 @@ namespace engine {
 void EngineThread::start() {
     CHECK(!thread_.joinable());
     thread_ = std::thread([this] {
+        pthread_setname_np(pthread_self(), "engine");  // for top, gdb, and the test that stops it
         while (!stopping_.load(std::memory_order_relaxed)) {
             if (!engine_.step()) engine_.wait_for_work();
         }

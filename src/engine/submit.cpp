@@ -14,15 +14,6 @@ base::Error invalid(std::string field, std::string message) {
     return {base::ErrorCode::invalid_argument, std::move(message), std::move(field)};
 }
 
-bool valid_utf8(std::string_view s) {
-    for (size_t at = 0; at < s.size();) {
-        const auto next = base::utf8::decode(s, at);
-        if (!next.valid) return false;
-        at += next.length;
-    }
-    return true;
-}
-
 bool in_range(float value, float low, float high) { return value >= low && value <= high; }  // false for NaN
 
 // server/openai has already refused what a client may get wrong; this guards the engine against its callers.
@@ -95,7 +86,7 @@ base::Result<void> EngineImpl::check_request(const Request& request) const {
     }
     for (size_t i = 0; i < request.stop.size(); ++i) {
         const std::string& s = request.stop[i];
-        if (s.empty() || s.size() > limits::stop_string_bytes || !valid_utf8(s)) {
+        if (s.empty() || s.size() > limits::stop_string_bytes || !base::utf8::is_valid(s)) {
             return invalid("stop", "stop[" + std::to_string(i) + "] must be UTF-8 of 1 to " + std::to_string(limits::stop_string_bytes) + " bytes");
         }
     }

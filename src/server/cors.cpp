@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace server {
 namespace {
-
-std::string to_lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-    return out;
-}
 
 bool may_send(const std::string& header) {
     for (const std::string_view name :
@@ -26,7 +21,7 @@ std::string allowed_headers(std::string_view requested) {
     std::string out;
     while (!requested.empty()) {
         const size_t comma = std::min(requested.find(','), requested.size());
-        std::string name = to_lower(requested.substr(0, comma));
+        std::string name = base::to_lower(requested.substr(0, comma));
         name.erase(0, std::min(name.find_first_not_of(" \t"), name.size()));
         name.erase(name.find_last_not_of(" \t") + 1);
         if (valid_field_line(name + ":") && may_send(name)) {
@@ -43,7 +38,7 @@ std::string allowed_headers(std::string_view requested) {
 Cors::Cors(std::vector<std::string> origins) {
     for (std::string& origin : origins) {
         if (origin == "*") all_ = true;
-        std::string lowered = to_lower(origin);
+        std::string lowered = base::to_lower(origin);
         if (!lowered.empty() && lowered.back() == '/') lowered.pop_back();
         origins_.push_back(std::move(lowered));
     }
@@ -51,7 +46,7 @@ Cors::Cors(std::vector<std::string> origins) {
 
 bool Cors::allows(std::string_view origin) const {
     if (origin.empty()) return false;
-    return all_ || std::find(origins_.begin(), origins_.end(), to_lower(origin)) != origins_.end();
+    return all_ || std::find(origins_.begin(), origins_.end(), base::to_lower(origin)) != origins_.end();
 }
 
 void Cors::add_headers(std::string_view origin, std::vector<std::pair<std::string, std::string>>& headers) const {

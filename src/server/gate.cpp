@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
 
+#include "base/ascii.h"
 #include "server/host_check.h"
 
 namespace server {
@@ -18,10 +19,8 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return base::lower(x) == base::lower(y); });
 }
 
 bool list_has(std::string_view list, std::string_view word) {
@@ -211,7 +210,7 @@ bool HeadGate::field_line(std::string_view line) {
     }
     const size_t colon = line.find(':');
     std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(), lower);
+    std::transform(name.begin(), name.end(), name.begin(), base::lower);
     if (imitates_framing(name)) {
         refuse(400, "header name imitates Transfer-Encoding or Content-Length");
         return false;

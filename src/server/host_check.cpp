@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace server {
 namespace {
 
 using boost::asio::ip::address;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-std::string to_lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), lower);
-    return out;
-}
 
 address unmapped(const address& a) {
     if (a.is_v6() && a.to_v6().is_v4_mapped()) return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, a.to_v6());
@@ -32,7 +26,7 @@ bool is_name(std::string_view name) {
             label = 0;
             continue;
         }
-        const char l = lower(c);
+        const char l = base::lower(c);
         if (!((l >= 'a' && l <= 'z') || (l >= '0' && l <= '9') || l == '-' || l == '_') || ++label > 63) return false;
     }
     return label > 0;
@@ -61,7 +55,7 @@ std::optional<Authority> parse_authority(std::string_view text) {
                             : (ec = boost::asio::error::invalid_argument, boost::asio::ip::address_v6());
         if (ec) return std::nullopt;
         result.address = unmapped(v6);
-        result.host = to_lower(host);
+        result.host = base::to_lower(host);
     } else {
         const size_t colon = text.find(':');
         host = text.substr(0, colon);
@@ -71,7 +65,7 @@ std::optional<Authority> parse_authority(std::string_view text) {
         }
         if (!host.empty() && host.back() == '.') host.remove_suffix(1);
         if (!is_name(host)) return std::nullopt;
-        result.host = to_lower(host);
+        result.host = base::to_lower(host);
         boost::system::error_code ec;
         const auto v4 = boost::asio::ip::make_address_v4(result.host, ec);
         if (!ec) result.address = v4;
@@ -112,7 +106,7 @@ bool HostCheck::allows(const Authority& host) const {
 bool HostCheck::same_origin(std::string_view origin, const Authority& host) {
     const size_t scheme_end = origin.find("://");
     if (scheme_end == std::string_view::npos) return false;
-    const std::string scheme = to_lower(origin.substr(0, scheme_end));
+    const std::string scheme = base::to_lower(origin.substr(0, scheme_end));
     if (scheme != "http" && scheme != "https") return false;
     const auto from = parse_authority(origin.substr(scheme_end + 3));
     if (!from || from->host != host.host) return false;

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
-#include <cstdio>
 
+#include "base/ascii.h"
 #include "base/message.h"
+#include "base/mix.h"
 #include "server/connection.h"
 
 namespace server {
@@ -23,15 +24,7 @@ HttpShared::HttpShared(HttpOptions options_in, Handler handler_in, const base::C
 }
 
 std::string HttpShared::new_request_id() {
-    // splitmix64: a permutation of a counter, so no id comes twice in 2^64.
-    id_state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = id_state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    z ^= z >> 31;
-    char text[32];
-    std::snprintf(text, sizeof text, "req_%016llx", static_cast<unsigned long long>(z));
-    return text;
+    return "req_" + base::hex16(base::next_mixed(id_state_));
 }
 
 bool BodyHold::grow_to(size_t bytes) {

@@ -124,6 +124,8 @@ Result<std::vector<text::Segment>> render_chat(const ChatRequest& request, const
     if (!segments) {
         base::Error error = segments.take_error();
         if (error.field.empty()) error.field = "messages";
+        // A limit of the rendering (steps, time, output), not of the body: a smaller body is no promise, so no 413.
+        if (error.code == base::ErrorCode::too_large) error.code = base::ErrorCode::invalid_argument;
         return error;
     }
     if (prefill) {

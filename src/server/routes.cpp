@@ -5,7 +5,9 @@
 #include <random>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/message.h"
+#include "base/mix.h"
 #include "engine/engine_thread.h"
 #include "json/parse.h"
 #include "json/writer.h"
@@ -128,7 +130,7 @@ void for_elements(std::string_view list, Visit visit) {
 }
 
 bool same_word(std::string_view a, std::string_view lower) {
-    return std::equal(a.begin(), a.end(), lower.begin(), lower.end(), [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
+    return std::equal(a.begin(), a.end(), lower.begin(), lower.end(), [](char x, char y) { return base::lower(x) == y; });
 }
 
 // RFC 9110 12.5.3: a coding with the weight 0 is not wanted; "*" stands for every coding that is not named.
@@ -177,12 +179,7 @@ Routes::Routes(RoutesOptions options, Streams& streams, Worker& worker, const ba
 }
 
 uint64_t Routes::random_u64() {
-    // splitmix64 from a start that the system gave: for ids and for seeds that nobody asked for.
-    random_state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = random_state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    return base::next_mixed(random_state_);  // from a start that the system gave
 }
 
 Handler Routes::handler() {

@@ -1,6 +1,7 @@
 // /v1/chat/completions and /v1/completions: parse, prepare on the worker, submit, answer.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/message.h"
 #include "server/openai.h"
@@ -11,13 +12,6 @@ namespace server {
 namespace {
 
 constexpr int64_t ns_per_ms = 1'000'000;
-
-std::string hex(uint64_t value) {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string out(16, '0');
-    for (size_t i = 16; i-- > 0; value >>= 4) out[i] = digits[value & 15];
-    return out;
-}
 
 // Names of ignored fields for a header: a name may hold anything, a header may not.
 std::string ignored_header(const std::vector<std::string>& names) {
@@ -41,7 +35,7 @@ std::string ignored_header(const std::vector<std::string>& names) {
 AnswerOptions Routes::answer_options(bool chat, const GenerationRequest& asked) {
     AnswerOptions options;
     options.chat = chat;
-    options.id = (chat ? "chatcmpl-" : "cmpl-") + hex(random_u64());
+    options.id = (chat ? "chatcmpl-" : "cmpl-") + base::hex16(random_u64());
     options.created_unix_s = clock_.wall_unix_s();
     options.model = model_->id;
     options.fingerprint = model_->fingerprint;

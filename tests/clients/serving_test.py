@@ -21,7 +21,8 @@ def question(i):
 class Serving(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = fixture.Server()
+        # A cancelled request leaves the queue at the next step, and a step may take half a second: room for a thousand.
+        cls.server = fixture.Server("--max-queue", "4096")
 
     @classmethod
     def tearDownClass(cls):

@@ -626,7 +626,8 @@ describe('the plain page', () => {
 });
 
 const { HEARTH_BIN: program, HEARTH_TEST_MODEL: model } = process.env;
-describe('the real program', { skip: program && model ? false : 'HEARTH_BIN and HEARTH_TEST_MODEL are not set' }, () => {
+// In CI nothing may be left out: there a missing variable fails in before().
+describe('the real program', { skip: (program && model) || process.env.CI ? false : 'HEARTH_BIN and HEARTH_TEST_MODEL are not set' }, () => {
   let server;
   let url;
   before(async () => {
