@@ -28,7 +28,11 @@ std::span<const std::string_view> known_isas();
 bool isa_runs_here(std::string_view isa);
 std::string_view best_isa();
 
-// invalid_argument names an unknown ISA, unsupported one that this machine lacks. Starts threads - 1 threads, which sleep.
+// Bytes of one KV block of 64 tokens, all layers, K and V.
+uint64_t kv_block_bytes(const KvShape& shape);
+
+// invalid_argument names an unknown ISA, unsupported one that this machine lacks. Starts threads - 1 threads, which
+// sleep; unavailable when the system has no more.
 base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options);
 
 }  // namespace kernels::cpu

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 
 #include "base/check.h"
 #include "base/limits.h"
@@ -23,7 +24,11 @@ base::Result<std::unique_ptr<Backend>> create(const CpuOptions& options) {
         return base::Error{base::ErrorCode::invalid_argument, "threads is " + std::to_string(threads) + "; allowed: 1 to " + std::to_string(threads_max), "threads"};
     if (options.activation_bits != 8 && options.activation_bits != 16)
         return base::Error{base::ErrorCode::invalid_argument, "activation_bits is " + std::to_string(options.activation_bits) + "; allowed: 8 or 16", "activation_bits"};
-    return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(row.value()->name, make_table(*row.value()), options, threads));
+    try {
+        return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(row.value()->name, make_table(*row.value()), options, threads));
+    } catch (const std::system_error& error) {
+        return base::Error{base::ErrorCode::unavailable, "cannot start " + std::to_string(threads) + " compute threads: " + error.what() + " (--threads)", "threads"};
+    }
 }
 
 CpuBackend::CpuBackend(std::string_view isa, const KernelTable& table, const CpuOptions& options, uint32_t threads)
@@ -46,9 +51,9 @@ size_t kv_head_bytes(const KvShape& shape) {
 }
 }  // namespace
 
-uint64_t CpuBackend::kv_block_bytes(const KvShape& shape) const {
-    return uint64_t{shape.n_layers} * shape.n_kv_heads * kv_head_bytes(shape);
-}
+uint64_t kv_block_bytes(const KvShape& shape) { return uint64_t{shape.n_layers} * shape.n_kv_heads * kv_head_bytes(shape); }
+
+uint64_t CpuBackend::kv_block_bytes(const KvShape& shape) const { return cpu::kv_block_bytes(shape); }
 
 uint32_t CpuBackend::attention_rows(const StepShape& shape) {
     // Enough queries to use every key several times from L1; more only adds state.

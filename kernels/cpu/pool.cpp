@@ -85,16 +85,24 @@ Pool::Pool(uint32_t threads) : threads_(threads) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    workers_.reserve(threads - 1);
-    for (uint32_t i = 1; i < threads; ++i)
-        workers_.emplace_back([this, i] {
-            pthread_setname_np(pthread_self(), "compute");
-            work(i);
-        });
+    try {
+        workers_.reserve(threads - 1);
+        for (uint32_t i = 1; i < threads; ++i)
+            workers_.emplace_back([this, i] {
+                pthread_setname_np(pthread_self(), "compute");
+                work(i);
+            });
+    } catch (...) {  // the system has no more threads: those that there are end before the caller hears of it
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        end();
+        throw;
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Pool::~Pool() {
+Pool::~Pool() { end(); }
+
+void Pool::end() {
     stop_.store(true);
     wake();
     for (std::thread& worker : workers_) worker.join();

@@ -1,7 +1,7 @@
 // The threads that compute. run() hands chunks out through one atomic counter, so a worker that was preempted or sleeps
 // delays nobody by more than the chunk it holds; who computes a chunk changes no bits.
 //
-// Waiting: spin for `spin_us`, then sleep on a futex. A sleeping worker costs its waker a system call and itself some 40-70 us;
+// Waiting: spin for `spin_ns_`, then sleep on a futex. A sleeping worker costs its waker a system call and itself some 40-70 us;
 // the caller does not wait for it but computes. An idle pool sleeps. With more threads than CPUs nobody spins.
 #pragma once
 
@@ -23,6 +23,7 @@ class FloatMode {
     FloatMode& operator=(const FloatMode&) = delete;
 
   private:
+    void end();  // stops and joins the workers that there are
     unsigned saved_;
 };
 
@@ -53,6 +54,7 @@ class Pool {
     void wake();
 
   private:
+    void end();  // stops and joins the workers that there are
     using Call = void (*)(void* context, uint32_t chunk, uint32_t thread);
     void run_shared(uint32_t chunks, Call call, void* context);
     void work(uint32_t thread);

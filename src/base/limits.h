@@ -61,6 +61,7 @@ inline constexpr uint32_t step_tokens = 512;                    // rows of one s
 inline constexpr uint32_t event_text_bytes = 256;               // text carried by one event; longer text takes several
 inline constexpr uint32_t event_ring_entries = 8'192;           // events between engine and loop; a full ring pauses sequences
 inline constexpr uint32_t queue_requests_max = 4'096;           // the most --max-queue may ask for
+inline constexpr size_t queue_state_bytes = 64 * mib;           // token lists and counts of all requests, waiting or running; beyond it 429
 inline constexpr uint32_t bypass_requests = 8;                  // later requests that may pass one that waits for KV blocks
 inline constexpr int64_t bypass_time_ms = 2'000;                // after that long at the front nothing passes it any more
 inline constexpr uint32_t bypass_scan = 32;                     // blocked requests looked past in one step
@@ -74,7 +75,7 @@ inline constexpr size_t http_headers_count = 100;
 inline constexpr size_t http_read_buffer_bytes = 64 * kib;      // Beast's flat_buffer: bounds chunk extensions and trailers too
 inline constexpr size_t tokenize_answer_bytes = 16 * mib;       // JSON of one /tokenize answer
 inline constexpr size_t http_body_bytes = 4 * mib;              // default of --max-body
-inline constexpr size_t http_bodies_bytes = 256 * mib;          // bodies of all requests in progress together; one more is told 503
+inline constexpr size_t http_bodies_bytes = 128 * mib;          // bodies of all requests in progress together; one more is told 503
 inline constexpr size_t stream_buffer_bytes = 64 * kib;         // unsent SSE bytes of one stream; over it the sequence pauses
 inline constexpr uint32_t connections_count = 1'024;            // open connections
 inline constexpr int64_t http_header_time_ms = 10'000;          // total, for request line and headers
@@ -99,6 +100,8 @@ inline constexpr size_t api_key_bytes_min = 16;
 inline constexpr size_t api_key_bytes_max = 512;
 inline constexpr size_t api_keys_count = 1'024;
 
+inline constexpr size_t spare_bytes = 256 * mib;                // left to the server itself when the KV budget is chosen
+
 // --- logs (base/) ------------------------------------------------------------------------------------
 inline constexpr size_t log_line_bytes = 4 * kib;               // one line with its newline; what a pipe takes in one piece (PIPE_BUF)
 
@@ -106,5 +109,6 @@ static_assert((gguf_alignment_max & (gguf_alignment_max - 1)) == 0);
 static_assert(step_tokens >= sequences_running, "every running sequence can decode in one step");
 static_assert(event_ring_entries >= 4 * sequences_running, "one step of every sequence always fits");
 static_assert(http_header_bytes < http_read_buffer_bytes);
+static_assert(spare_bytes >= http_bodies_bytes + queue_state_bytes + connections_count * http_read_buffer_bytes);
 
 }  // namespace limits

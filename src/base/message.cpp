@@ -53,4 +53,16 @@ std::string printable(std::string_view text, size_t bytes_max) {
     return out;
 }
 
+std::string without_controls(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t at = 0; at < text.size();) {
+        const utf8::Decoded next = utf8::decode(text, at);
+        if (!next.valid) utf8::append(out, utf8::replacement);
+        else if (!must_escape(next.code_point) || next.code_point == '\n' || next.code_point == '\t') out.append(text.substr(at, next.length));
+        at += next.length;
+    }
+    return out;
+}
+
 }  // namespace base

@@ -31,4 +31,8 @@ std::string cat(const Parts&... parts) {
 // \n \t \r \xNN or \u{NNNN}, a backslash doubled.
 std::string printable(std::string_view text, size_t bytes_max = 80);
 
+// The same characters left out, newline and tab kept, and U+FFFD for what is ill-formed: running text for a terminal.
+// Characters that are cut between two calls are ill-formed in both.
+std::string without_controls(std::string_view text);
+
 }  // namespace base

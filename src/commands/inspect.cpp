@@ -240,8 +240,8 @@ void print_text(const gguf::File& file, const Report& report, const InspectOptio
         rows.push_back({"heads", cat(c.n_heads, " of ", c.head_dim, ", keys and values ", c.n_kv_heads)});
         rows.push_back({"vocabulary", grouped(c.n_vocab)});
         rows.push_back({"context", cat(grouped(c.context_length), " tokens")});
-        rows.push_back({"KV per token", cat(bytes_text(model::kv_bytes_per_block(c, kernels::KvType::f16) / limits::kv_block_tokens), " as f16, ",
-                                            bytes_text(model::kv_bytes_per_block(c, kernels::KvType::f32) / limits::kv_block_tokens), " as f32")});
+        rows.push_back({"KV per token", cat(bytes_text(kernels::cpu::kv_block_bytes(c.kv_shape(kernels::KvType::f16)) / limits::kv_block_tokens), " as f16, ",
+                                            bytes_text(kernels::cpu::kv_block_bytes(c.kv_shape(kernels::KvType::f32)) / limits::kv_block_tokens), " as f32")});
     }
     print_columns(out, rows);
 
@@ -310,7 +310,7 @@ void write_json(const gguf::File& file, const Report& report, const InspectOptio
         w.member("heads", c.n_heads).member("kv_heads", c.n_kv_heads).member("head_dim", c.head_dim);
         w.member("vocabulary", c.n_vocab).member("context_length", c.context_length).key("kv_bytes_per_token").begin_object();
         for (const kernels::KvType type : {kernels::KvType::f16, kernels::KvType::f32})
-            w.member(kernels::name(type), model::kv_bytes_per_block(c, type) / limits::kv_block_tokens);
+            w.member(kernels::name(type), kernels::cpu::kv_block_bytes(c.kv_shape(type)) / limits::kv_block_tokens);
         w.end_object().end_object();
     } else {
         w.value(nullptr);

@@ -22,8 +22,6 @@ namespace {
 
 using base::Result;
 
-// Left for sockets, streams, the page cache of the file being read and everything else; of the available memory.
-constexpr uint64_t spare_bytes = 256 * limits::mib;
 // What "auto" takes for the KV at most: enough for some forty chat answers at once of a small model, and small enough
 // that starting a server doesn't take a workstation's memory. A long context may need more (four of them).
 constexpr uint64_t auto_kv_bytes = 2048 * limits::mib;
@@ -121,7 +119,7 @@ uint32_t Fit::full_contexts() const { return context_length ? static_cast<uint32
 Result<uint32_t> choose_kv_blocks(const std::string& kv_budget, const model::MemoryPlan& plan, uint64_t available_bytes,
                                   uint32_t context_length, uint32_t sequences) {
     const uint64_t one_context = blocks_for(context_length) * plan.kv_block_bytes;
-    const uint64_t taken = plan.fixed_bytes() + spare_bytes;
+    const uint64_t taken = plan.fixed_bytes() + limits::spare_bytes;
     const uint64_t left = available_bytes > taken ? available_bytes - taken : 0;
     const auto too_small = [&](std::string_view what, uint64_t bytes) {
         // The longest context that would fit; below one block none would.

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "commands/chat.h"
 #include "commands/line_editor.h"
 #include "commands/loaded_model.h"
@@ -72,15 +73,12 @@ void print_json(const Answer& answer) {
     std::cout << text << std::endl;
 }
 
-// Model text for a terminal: control bytes other than newline and tab are dropped, so that an answer cannot move the cursor
-// or set the title.
+// Model text for a terminal: control characters other than newline and tab are dropped (C0, DEL, C1, those that reorder
+// text), so that an answer cannot move the cursor, set the title or show itself as something else.
 void print_text(std::string_view text, bool terminal) {
-    if (!terminal) {
-        std::fwrite(text.data(), 1, text.size(), stdout);
-    } else {
-        for (char c : text)
-            if (static_cast<unsigned char>(c) >= 0x20 ? c != 0x7f : c == '\n' || c == '\t') std::fputc(c, stdout);
-    }
+    const std::string safe = terminal ? base::without_controls(text) : std::string();
+    const std::string_view shown = terminal ? std::string_view(safe) : text;
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
     std::fflush(stdout);
 }
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/version.h"
@@ -56,10 +57,12 @@ class Serve {
     ~Serve() {
         if (loader_.joinable()) loader_.join();
         if (engine_thread_) engine_thread_->stop();
-        http_.reset();
+        // Connections that are cut see it and end; until then their handlers may ask the server for its counts.
+        if (http_) http_->close_all();
         worker_.reset();
         io_.restart();
-        io_.poll();  // connections that were cut see it and end
+        io_.poll();
+        http_.reset();
     }
 
     int run() {
@@ -130,7 +133,13 @@ class Serve {
             load_percent_.store(static_cast<unsigned>(done * 100 / total), std::memory_order_relaxed);
             if (!options_.quiet) bar.update(done, total);
         };
-        auto result = std::make_shared<base::Result<std::unique_ptr<LoadedModel>>>(load_model(options_, clock_, streams_->waker(), hooks));
+        using Loaded = base::Result<std::unique_ptr<LoadedModel>>;
+        auto result = std::make_shared<Loaded>(base::Error{base::ErrorCode::unavailable, "", ""});
+        try {
+            *result = load_model(options_, clock_, streams_->waker(), hooks);
+        } catch (const std::exception& error) {  // no memory, no threads: a line and a code, as from main()
+            *result = Loaded(base::Error{base::ErrorCode::unavailable, base::cat("loading failed: ", std::string_view(error.what())), ""});
+        }
         bar.finish();
         asio::post(io_, [this, result] { on_loaded(std::move(*result)); });
     }
@@ -138,7 +147,9 @@ class Serve {
     void on_loaded(base::Result<std::unique_ptr<LoadedModel>> result) {
         loader_.join();
         if (!result) {
-            finish(fail(exit_bad_model, result.error()));
+            // The file is as it should be where the machine had too little of something.
+            const bool machine = result.error().code == base::ErrorCode::unavailable;
+            finish(fail(machine ? exit_cannot_start : exit_bad_model, result.error()));
             return;
         }
         loaded_ = std::move(result).value();
@@ -180,7 +191,7 @@ class Serve {
         std::fflush(stdout);
     }
 
-    // --- twice and more a second: watchdog, systemd, progress ---
+    // --- four times a second: watchdog, systemd, progress ---
 
     void arm_tick() {
         timer_.expires_after(tick);
@@ -202,7 +213,7 @@ class Serve {
             die_stuck();
         } else if (routes_->engine_stuck() != said_stuck_) {
             said_stuck_ = !said_stuck_;
-            base::log_error(said_stuck_ ? "the engine makes no progress: one step has taken more than 10 s" : "the engine goes on");
+            base::log_error(said_stuck_ ? base::cat("the engine makes no progress: one step has taken more than ", limits::engine_stuck_ms / 1000, " s") : std::string("the engine goes on"));
         }
         // Tied to the engine: no sign of life while a step hangs.
         if (notify_.watchdog_us() > 0 && !said_stuck_ && now - watchdog_ns_ >= static_cast<int64_t>(notify_.watchdog_us()) * 1000 / 2) {
@@ -215,7 +226,7 @@ class Serve {
     // For the supervisor to start anew; a hung thread can't be joined.
     [[noreturn]] void die_stuck() {
         const engine::EngineStats s = loaded_->engine->stats();
-        base::log_error(base::cat("the engine has hung for 30 s: ", s.running, " running, ", s.waiting, " waiting, ", s.kv_blocks_pinned,
+        base::log_error(base::cat("the engine has hung for ", limits::engine_dead_ms / 1000, " s: ", s.running, " running, ", s.waiting, " waiting, ", s.kv_blocks_pinned,
                                   " of ", s.kv_blocks_total, " blocks pinned, ", s.steps, " steps done; ending with code 70"));
         std::_Exit(exit_stuck);
     }

@@ -24,6 +24,11 @@ size_t token_bytes_max(const text::Tokenizer& tokenizer) {
 static_assert(EventWriter::events_max(limits::vocab_token_bytes) * limits::choices_count <= limits::event_ring_entries,
               "the first tokens of all choices of one request always fit an empty event ring");
 
+uint64_t random_seed() {
+    std::random_device device;
+    return uint64_t{device()} << 32 ^ device();
+}
+
 double seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }  // 30 ms is the bound 0.03, not a bit above
 
 template <typename T>
@@ -45,7 +50,7 @@ EngineImpl::EngineImpl(const EngineConfig& config, model::ForwardPass& model, co
       tokenizer_(tokenizer),
       clock_(clock),
       wake_(std::move(wake)),
-      ring_(model.kv_blocks_count(), std::random_device{}()),
+      ring_(model.kv_blocks_count(), random_seed()),
       events_per_token_(EventWriter::events_max(token_bytes_max(tokenizer))),
       scheduler_({config.sequences_max, config.step_tokens_max, config.prefill_chunk_max, events_per_token_, config.prefix_cache}, ring_),
       sampler_(model.n_vocab()),

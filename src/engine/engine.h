@@ -51,8 +51,8 @@ class Engine {
 
     // --- any thread ---
     // Refuses at once: context_length_exceeded (prompt + max_tokens over the context, or over the whole KV budget;
-    // both numbers in the message), queue_full, unavailable (draining). Accepted: events will follow, ending with
-    // finish_reason on every choice.
+    // both numbers in the message), queue_full, unavailable (draining, no memory), invalid_argument (a value outside its
+    // range, by field), internal (an id in use). Accepted: events will follow, ending with finish_reason on every choice.
     virtual base::Result<void> submit(Request request) = 0;
     virtual void cancel(RequestId id) = 0;                    // within one step; unknown ids are ignored
     // A client that doesn't read: its sequences take no part in steps until resumed (their KV stays reserved).

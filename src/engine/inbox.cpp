@@ -6,10 +6,11 @@
 
 namespace engine {
 
-Inbox::Inbox(uint32_t queue_max, uint32_t sequences_max, uint32_t blocks_total)
+Inbox::Inbox(uint32_t queue_max, uint32_t sequences_max, uint32_t blocks_total, size_t state_bytes_max)
     : queue_max_(queue_max),
       // Waiting, running, and as many again that have arrived while the step in progress was not yet accounted for.
       live_max_(queue_max + 2 * sequences_max),
+      state_bytes_max_(state_bytes_max),
       live_(std::bit_ceil(size_t{2} * live_max_ + 2)),
       slots_free_(sequences_max),
       blocks_free_(blocks_total) {}
@@ -29,14 +30,34 @@ void Inbox::wake() {
     changed_.notify_one();
 }
 
+bool Inbox::hold(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (held_bytes_ > 0 && (bytes > state_bytes_max_ || held_bytes_ > state_bytes_max_ - bytes)) return false;
+    held_bytes_ += bytes;
+    return true;
+}
+
+void Inbox::release(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    CHECK_LE(bytes, held_bytes_);
+    held_bytes_ -= bytes;
+}
+
 Inbox::Push Inbox::push(std::unique_ptr<RequestState> request) {
+    const size_t held_bytes = request->held_bytes;
+    const Push result = try_push(request);
+    if (result != Push::accepted) release(held_bytes);
+    return result;
+}
+
+Inbox::Push Inbox::try_push(std::unique_ptr<RequestState>& request) {
     const std::lock_guard lock(mutex_);
     Slot& slot = live_[find(request->request.id)];
     if (slot.request != nullptr) return Push::duplicate;
     const auto n_choices = static_cast<uint32_t>(request->choices.size());
     const bool admitted_next = engine_waiting_ == 0 && arrived_waiting_ == 0 && arrived_slots_ + n_choices <= slots_free_ &&
                                arrived_blocks_ + request->blocks_total() <= blocks_free_;
-    if (n_live_.load(std::memory_order_relaxed) >= live_max_) return Push::full;
+    if (n_live_.load(std::memory_order_relaxed) >= live_max_) return Push::crowded;
     if (admitted_next) {
         arrived_slots_ += n_choices;
         arrived_blocks_ += request->blocks_total();
@@ -142,6 +163,8 @@ void Inbox::erase(RequestState& request) {
             }
         }
         live_[i] = {};
+        CHECK_LE(request.held_bytes, held_bytes_);
+        held_bytes_ -= request.held_bytes;
         n_live_.fetch_sub(1, std::memory_order_relaxed);
     }
     delete &request;

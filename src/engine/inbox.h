@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "engine/sequence.h"
 
@@ -20,15 +21,24 @@ namespace engine {
 
 class Inbox {
   public:
-    Inbox(uint32_t queue_max, uint32_t sequences_max, uint32_t blocks_total);
+    Inbox(uint32_t queue_max, uint32_t sequences_max, uint32_t blocks_total, size_t state_bytes_max = limits::queue_state_bytes);
     ~Inbox();
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    enum class Push : uint8_t { accepted, full, duplicate };
+    enum class Push : uint8_t {
+        accepted,
+        full,       // as many wait as may
+        crowded,    // as many live, waiting or not, as may before the step in progress is accounted for
+        duplicate,
+    };
     enum class Flag : uint8_t { cancel, pause, resume };
 
     // --- any thread; O(1), allocates nothing ---
+    // `bytes` for the state of a request about to be built; false: those that live hold as much as they may. One request
+    // alone is never refused. Given back by release(), by a push() that refuses, and by erase().
+    bool hold(size_t bytes);
+    void release(size_t bytes);
     Push push(std::unique_ptr<RequestState> request);  // on refusal the request is destroyed
     void flag(RequestId id, Flag flag);                // unknown ids are ignored
     void signal();                                     // wakes wait()
@@ -48,6 +58,7 @@ class Inbox {
     void wait();                        // until something was pushed, flagged or signalled since the last drain()
 
   private:
+    Push try_push(std::unique_ptr<RequestState>& request);  // takes it when it is accepted
     struct Slot {
         RequestId id = 0;
         RequestState* request = nullptr;  // null: free
@@ -58,6 +69,7 @@ class Inbox {
 
     const uint32_t queue_max_;
     const uint32_t live_max_;
+    const size_t state_bytes_max_;
 
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -69,6 +81,7 @@ class Inbox {
     uint32_t arrived_slots_ = 0, arrived_blocks_ = 0;                // taken, by estimate, by the others
     uint32_t slots_free_, blocks_free_;                              // by the last account
     uint32_t engine_waiting_ = 0;
+    size_t held_bytes_ = 0;                                          // of the states of live requests and those being built
     bool signalled_ = false, stopped_ = false;
     // Written under mutex_, read by anyone.
     std::atomic<uint32_t> n_live_{0}, n_waiting_{0};

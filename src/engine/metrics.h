@@ -50,7 +50,8 @@ inline constexpr double request_bounds_s[] = {.005, .01, .025, .05, .1, .2, .3, 
 inline constexpr double token_bounds[] = {1,     2,     5,     10,     20,     50,     100,     200,     500,     1'000,
                                           2'000, 5'000, 10'000, 20'000, 50'000, 100'000, 200'000, 500'000, 1'000'000};
 inline constexpr double step_row_bounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024, 2'048, 4'096, 8'192, 16'384};
-static_assert(std::size(itl_bounds_s) <= Histogram::bounds_max);
+static_assert(std::max({std::size(ttft_bounds_s), std::size(itl_bounds_s), std::size(request_bounds_s), std::size(token_bounds),
+                        std::size(step_row_bounds)}) <= Histogram::bounds_max);
 
 struct EngineMetrics {
     Histogram ttft_s{ttft_bounds_s};                    // arrival -> first token; one value a request

@@ -15,7 +15,7 @@ namespace engine {
 using TokenId = model::TokenId;
 using RequestId = uint64_t;  // unique in the process, given by the caller, never reused
 
-// Ranges are checked by server/openai (bad input is a 400); the engine CHECKs them.
+// Ranges are checked by server/openai (bad input is a 400); submit() refuses what is outside them all the same.
 struct SamplingParams {
     float temperature = 1.0f;         // [0, 100]; 0 = greedy
     int32_t top_k = 0;                // 0 = off, else >= 1

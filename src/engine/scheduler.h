@@ -97,7 +97,7 @@ class Scheduler {
     uint32_t n_waiting_ = 0;
     std::vector<Sequence*> running_;            // in order of admission; capacity sequences_max
     uint64_t bypasses_ = 0;
-    uint32_t turn_ = 0;                         // whose turn it is first when rows or event room are short
+    uint32_t turn_ = 0;                         // whose turn it is first when event room is short
 
     // The step being built.
     Step step_;

@@ -83,6 +83,7 @@ struct RequestState {
     bool is_flagged = false, cancel_wanted = false, pause_wanted = false;
     bool counted_waiting = false;  // as opposed to: sure to be admitted by the next step
     bool in_inbox = false;
+    size_t held_bytes = 0;         // of Inbox::hold
 };
 
 }  // namespace engine

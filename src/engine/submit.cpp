@@ -52,6 +52,16 @@ base::Error too_long(const char* what, uint64_t n_max, uint64_t n_prompt, uint64
 // Positions that are ever computed: the last token of an answer is not.
 uint64_t positions(uint64_t n_prompt, uint64_t max_tokens) { return n_prompt + max_tokens - 1; }
 
+bool counts_tokens(const SamplingParams& p) { return p.repetition_penalty != 1.0f || p.presence_penalty != 0.0f || p.frequency_penalty != 0.0f; }
+
+// What make_state() will allocate that grows with prompt and answer; the rest is a few KiB.
+size_t state_bytes(const Request& request, uint32_t n_vocab) {
+    const size_t n_tokens = request.tokens.size() + size_t{request.max_tokens};
+    size_t bytes = n_tokens * sizeof(TokenId) + blocks_for(n_tokens) * sizeof(BlockIndex);
+    if (counts_tokens(request.sampling)) bytes += TokenCounts::bytes_for(std::min<size_t>(n_tokens, n_vocab));
+    return sizeof(RequestState) + (sizeof(Sequence) + bytes) * request.n_choices;
+}
+
 }  // namespace
 
 base::Result<void> EngineImpl::check_request(const Request& request) const {
@@ -105,7 +115,7 @@ std::unique_ptr<RequestState> EngineImpl::make_state(Request request) const {
     r.blocks_first = blocks_for(positions(r.n_prompt, request.max_tokens));
     r.blocks_further = r.blocks_first - r.n_prompt / block_tokens;
     const SamplingParams& p = request.sampling;
-    const bool repeats = p.repetition_penalty != 1.0f || p.presence_penalty != 0.0f || p.frequency_penalty != 0.0f;
+    const bool repeats = counts_tokens(p);
     r.choices.resize(request.n_choices);
     for (Sequence& sequence : r.choices) {
         sequence.request = state.get();
@@ -135,22 +145,27 @@ base::Result<void> EngineImpl::submit(Request request) {
         if (checked.error().code == base::ErrorCode::context_length_exceeded) metrics_.refused_context.fetch_add(1, std::memory_order_relaxed);
         return checked;
     }
+    const auto queue_full = [&](const std::string& why) {
+        metrics_.refused_queue_full.fetch_add(1, std::memory_order_relaxed);
+        return base::Error{base::ErrorCode::queue_full, "the queue is full: " + why + "; try again in " + std::to_string(retry_after_s()) + " s", ""};
+    };
+    const size_t bytes = state_bytes(request, model_.n_vocab());
+    if (!inbox_.hold(bytes)) return queue_full("the requests in progress hold as much working memory as they may");
     std::unique_ptr<RequestState> state;
     try {
         state = make_state(std::move(request));
     } catch (const std::bad_alloc&) {
+        inbox_.release(bytes);
         return base::Error{base::ErrorCode::unavailable, "no memory for this request", ""};
     }
+    state->held_bytes = bytes;
     switch (inbox_.push(std::move(state))) {
         case Inbox::Push::accepted: return {};
         case Inbox::Push::duplicate: return base::Error{base::ErrorCode::internal, "a request with this id is in progress", ""};
-        case Inbox::Push::full: break;
+        case Inbox::Push::full: return queue_full(std::to_string(config_.queue_requests_max) + " requests are waiting");
+        case Inbox::Push::crowded: break;
     }
-    metrics_.refused_queue_full.fetch_add(1, std::memory_order_relaxed);
-    return base::Error{base::ErrorCode::queue_full,
-                       "the queue is full: " + std::to_string(config_.queue_requests_max) + " requests are waiting; try again in " +
-                           std::to_string(retry_after_s()) + " s",
-                       ""};
+    return queue_full("as many requests as may are in progress or waiting");
 }
 
 }  // namespace engine

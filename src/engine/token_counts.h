@@ -23,7 +23,8 @@ class TokenCounts {
 
     TokenCounts() = default;  // inactive: add() does nothing
     // distinct_max: different tokens that prompt and answer may have together. last_n as SamplingParams::repetition_last_n.
-    TokenCounts(size_t distinct_max, int32_t last_n) : entries_(std::bit_ceil(2 * distinct_max + 2)), last_n_(last_n) {}
+    TokenCounts(size_t distinct_max, int32_t last_n) : entries_(entries_for(distinct_max)), last_n_(last_n) {}
+    static size_t bytes_for(size_t distinct_max) { return entries_for(distinct_max) * sizeof(Entry); }
 
     bool active() const { return !entries_.empty(); }
     // `history` ends with the token that is new; `generated`: it is not of the prompt.
@@ -42,6 +43,7 @@ class TokenCounts {
     std::span<const Entry> entries() const { return entries_; }  // in no order; skip those with token == -1
 
   private:
+    static size_t entries_for(size_t distinct_max) { return std::bit_ceil(2 * distinct_max + 2); }
     Entry& at(TokenId token) {
         size_t i = (static_cast<uint32_t>(token) * 0x9e37'79b9u) & (entries_.size() - 1);
         while (entries_[i].token != -1 && entries_[i].token != token) i = (i + 1) & (entries_.size() - 1);

@@ -4,35 +4,13 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace json {
 namespace {
 
 constexpr char hex[] = "0123456789abcdef";
 constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
-
-// Bytes of the UTF-8 character at the front, or 0 and in `bad` the length of the maximal bad subpart (>= 1), as the
-// Unicode Standard (3.9, U+FFFD substitution of maximal subparts) counts it.
-size_t character_bytes(std::string_view text, size_t& bad) {
-    const auto at = [&](size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
-    const unsigned b0 = at(0);
-    bad = 1;
-    unsigned low = 0x80, high = 0xbf;
-    size_t length = 0;
-    if (b0 >= 0xc2 && b0 <= 0xdf)
-        length = 2;
-    else if (b0 >= 0xe0 && b0 <= 0xef)
-        length = 3, low = b0 == 0xe0 ? 0xa0 : 0x80, high = b0 == 0xed ? 0x9f : 0xbf;
-    else if (b0 >= 0xf0 && b0 <= 0xf4)
-        length = 4, low = b0 == 0xf0 ? 0x90 : 0x80, high = b0 == 0xf4 ? 0x8f : 0xbf;
-    else
-        return 0;
-    for (size_t i = 1; i < length; ++i) {
-        if (at(i) < low || at(i) > high) return bad = i, 0;
-        low = 0x80, high = 0xbf;
-    }
-    return length;
-}
 
 // "1" would read back as an integer; a double keeps a point or an exponent.
 template <typename T>
@@ -136,15 +114,14 @@ void Writer::append_string(std::string_view text) {
             continue;
         }
         if (c >= 0x80) {
-            size_t bad = 0;
-            const size_t length = character_bytes(text.substr(i), bad);
-            if (length > 0) {
-                i += length;
+            const base::utf8::Decoded next = base::utf8::decode(text, i);
+            if (next.valid) {
+                i += next.length;
                 continue;
             }
             flush(i);
             out_ += replacement;
-            plain = i += bad;
+            plain = i += next.length;
             continue;
         }
         flush(i);

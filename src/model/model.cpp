@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/message.h"
@@ -47,30 +46,12 @@ MemoryPlan plan_of(const gguf::File& file, const Config& config, const kernels::
 
 }  // namespace
 
-uint64_t kv_bytes_per_block(const Config& config, kernels::KvType type) {
-    const uint64_t padded = (config.head_dim + 15) / 16 * 16;  // values are padded to whole vectors
-    return uint64_t{config.n_layers} * config.n_kv_heads * limits::kv_block_tokens * (config.head_dim + padded) * kernels::element_bytes(type);
-}
-
 Result<MemoryPlan> plan(const gguf::File& file, const kernels::Backend& backend, const ModelOptions& options) {
     Result<Config> config = read_config(file);
     if (!config) return config.take_error();
     if (Result<void> sound = check_tensors(file, config.value()); !sound) return sound.take_error();
     if (Result<void> sound = check_options(config.value(), options); !sound) return sound.take_error();
     return plan_of(file, config.value(), backend, options);
-}
-
-bool row_is_sound(std::span<const float> logits) {
-    // By bits: an exponent of all ones is NaN or infinite; any bit but the sign makes a number non-zero.
-    uint32_t all = 0, bad = 0;
-    for (float logit : logits) {
-        uint32_t bits;
-        std::memcpy(&bits, &logit, sizeof bits);
-        bits &= 0x7fffffffu;
-        all |= bits;
-        bad |= bits >= 0x7f800000u;
-    }
-    return all != 0 && bad == 0;
 }
 
 Model::Model(const Config& config, const ModelOptions& options, std::unique_ptr<kernels::Backend> backend)

@@ -34,14 +34,8 @@ struct MemoryPlan {
     uint64_t total_bytes(uint64_t kv_blocks_count) const { return fixed_bytes() + kv_blocks_count * kv_block_bytes; }
 };
 
-// Bytes of one KV block on the CPU.
-uint64_t kv_bytes_per_block(const Config& config, kernels::KvType type);
-
 // Checks metadata and tensors as load() does and adds up; allocates nothing. kv_blocks_count is not used.
 base::Result<MemoryPlan> plan(const gguf::File& file, const kernels::Backend& backend, const ModelOptions& options = {});
-
-// A row of logits that may be sampled from: no NaN, no infinity, not all zero. The engine ends a sequence whose row is not.
-bool row_is_sound(std::span<const float> logits);
 
 // Logits::data and forward() as batch.h says. Keeps no reference to the file.
 class Model final : public ForwardPass {

@@ -82,7 +82,10 @@ Connection::Answer::Answer(Connection& connection, bool head_only, bool chunked,
     connection_.answer_ = this;
 }
 
-Connection::Answer::~Answer() { connection_.answer_ = nullptr; }
+Connection::Answer::~Answer() {
+    connection_.answer_ = nullptr;
+    connection_.answer_complete_ = complete();
+}
 
 asio::awaitable<void> Connection::Answer::respond(HttpResponse response) {
     CHECK(state_ == State::fresh);

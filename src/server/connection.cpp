@@ -131,8 +131,9 @@ void Connection::consume(size_t bytes) {
 
 asio::awaitable<Connection::Input> Connection::wait_input(size_t have, int64_t deadline_ns) {
     for (;;) {
+        if (broken_) co_return Input::ended;  // what it still sent is nobody's any more
         if (buffer_.size() > have) co_return Input::bytes;
-        if (ended_ || broken_) co_return Input::ended;
+        if (ended_) co_return Input::ended;
         const int64_t left_ns = deadline_ns - shared_->clock.now_ns();
         if (left_ns <= 0) co_return Input::timeout;
         error_code ignored;
@@ -154,7 +155,9 @@ asio::awaitable<void> Connection::supervise() {
     } catch (...) { failure = "unknown exception"; }
     if (!failure.empty()) {
         shared_->options.log("request " + request_id_ + " failed: " + failure);
-        if (answer_begun_) {
+        if (answer_complete_) {
+            // Its client has the whole answer; only the connection ends.
+        } else if (answer_begun_) {
             // Part of an answer is out: a cut connection is the only honest end.
             abort();
         } else {
@@ -174,7 +177,7 @@ asio::awaitable<void> Connection::session() {
         wait_number_ = ++shared_->waits;
         request_id_.clear();
         origin_.clear();
-        answer_begun_ = false;
+        answer_begun_ = answer_complete_ = false;
         if (buffer_.size() == 0 && buffer_.capacity() > read_chunk_bytes) buffer_.shrink_to_fit();
         if (shared_->draining && !first && buffer_.size() == 0) co_return;
         const Input input = co_await wait_input(0, deadline_after(wait_ms));

@@ -139,6 +139,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     std::string request_id_;
     std::string origin_;
     bool answer_begun_ = false;
+    bool answer_complete_ = false;  // and out, to its end
     bool head_only_ = false;  // HEAD: a refusal has no body either
 };
 

@@ -56,14 +56,15 @@ bool imitates_framing(std::string_view lower_name) {
     return (plain == "transfer-encoding" || plain == "content-length") && plain != lower_name;
 }
 
-// Only digits, and a value below 2^63. nullopt otherwise: "+5", "0x5", "5, 5", "-1", "", 2^64.
+// Only digits, and a value below 2^63. nullopt otherwise: "+5", "0x5", "5, 5", "-1", "", 2^63.
 std::optional<uint64_t> parse_length(std::string_view text) {
     if (text.empty() || text.size() > 20) return std::nullopt;
     uint64_t value = 0;
     for (const char c : text) {
         if (c < '0' || c > '9') return std::nullopt;
-        if (value > (uint64_t{1} << 63) / 10 - 1) return std::nullopt;
-        value = value * 10 + static_cast<uint64_t>(c - '0');
+        const auto digit = static_cast<uint64_t>(c - '0');
+        if (value > (static_cast<uint64_t>(INT64_MAX) - digit) / 10) return std::nullopt;
+        value = value * 10 + digit;
     }
     return value;
 }

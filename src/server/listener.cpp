@@ -59,7 +59,12 @@ asio::awaitable<void> turn_away(std::unique_ptr<Transport> accepted, asio::any_i
         return "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
                "\r\nRetry-After: 1\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n" + body;
     }();
-    ++*count;
+    // Given back on every way out: a place lost would be lost for ever.
+    struct Place {
+        std::shared_ptr<size_t> count;
+        explicit Place(std::shared_ptr<size_t> c) : count(std::move(c)) { ++*count; }
+        ~Place() { --*count; }
+    } const place(std::move(count));
     // Shared with the timer: its handler may already be queued when this coroutine ends.
     const std::shared_ptr<Transport> transport = std::move(accepted);
     asio::steady_timer timer(executor);
@@ -78,7 +83,6 @@ asio::awaitable<void> turn_away(std::unique_ptr<Transport> accepted, asio::any_i
     }
     timer.cancel();
     transport->close(false);
-    --*count;
 }
 
 }  // namespace

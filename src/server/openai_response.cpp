@@ -13,7 +13,7 @@ constexpr float logprob_floor = -9999.0f;
 
 std::string_view finish_name(engine::FinishReason reason) { return reason == engine::FinishReason::length ? "length" : "stop"; }
 
-// Characters of valid UTF-8: every byte but continuation bytes begins one.
+// Characters that begin here: every byte but continuation bytes begins one, so pieces of a character sum up to one.
 size_t count_characters(std::string_view text) {
     return static_cast<size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -77,7 +77,9 @@ OpenAiAnswer::TokenEntry OpenAiAnswer::note(Choice& choice, const Piece& piece) 
     TokenEntry entry;
     if ((options_.logprobs || options_.return_tokens) && shows_token(piece)) {
         entry = {piece.token, piece.logprob, piece.top, choice.characters};
-        choice.characters += count_characters(tokenizer_.token_bytes(piece.token));
+        // Of control tokens no text is shown, so nothing after them moves.
+        if (tokenizer_.token_kind(piece.token) != text::TokenKind::control)
+            choice.characters += count_characters(tokenizer_.token_bytes(piece.token));
     }
     if (piece.finish_reason != engine::FinishReason::none) {
         choice.finish_reason = piece.finish_reason;

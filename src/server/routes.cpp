@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <random>
 #include <vector>
 
@@ -238,15 +239,20 @@ Routes::Done Routes::answer(const Row& row, HttpRequest request, ResponseWriter&
             refusal = to_response(base::Error{base::ErrorCode::unavailable, "the server is shutting down", ""}, 5);
         if (!refusal) refusal = too_busy(row.generates);
     }
-    if (refusal)
-        co_await noting.respond(std::move(*refusal));
-    else
-        co_await (this->*row.handle)(std::move(request), noting);
+    std::exception_ptr failure;
+    try {
+        if (refusal)
+            co_await noting.respond(std::move(*refusal));
+        else
+            co_await (this->*row.handle)(std::move(request), noting);
+    } catch (...) { failure = std::current_exception(); }
 
     const double seconds = static_cast<double>(clock_.now_ns() - begun_ns) / ns_per_s;
-    counts_.count(row.path, noting.status(), seconds);
-    options_.access_log(base::cat(method, " ", row.path, " ", noting.status(), " ", static_cast<int64_t>(seconds * 1e3), " ms", noting.note,
-                                  " ", remote, " ", request_id, key_name.empty() ? "" : " key ", key_name));
+    const unsigned status = failure ? 500 : noting.status();
+    counts_.count(row.path, status, seconds);
+    options_.access_log(base::cat(method, " ", row.path, " ", status, " ", static_cast<int64_t>(seconds * 1e3), " ms", noting.note, " ",
+                                  remote, " ", request_id, key_name.empty() ? "" : " key ", key_name));
+    if (failure) std::rethrow_exception(failure);  // the connection answers or cuts, and says why
 }
 
 std::optional<HttpResponse> Routes::not_serving() const {

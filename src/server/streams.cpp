@@ -1,6 +1,7 @@
 #include "server/streams.h"
 
 #include <algorithm>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -11,12 +12,42 @@
 namespace server {
 namespace {
 
-// A chunk's JSON around its text, and one logprob entry, in bytes: measured on chunks of chat answers, rounded up.
-constexpr size_t chunk_overhead_bytes = 320, logprob_bytes = 96;
+// A chunk's JSON around its text, and one logprob entry without its token's text, in bytes: measured on chunks of chat
+// answers, rounded up. A byte of text is six at most (\u0001); in an entry it also stands as a number ("bytes").
+constexpr size_t chunk_overhead_bytes = 320, logprob_bytes = 160, escaped_bytes = 6;
 
-size_t sse_bytes(const Piece& piece) { return chunk_overhead_bytes + piece.text.size() + logprob_bytes * piece.top.size(); }
+size_t sse_bytes(const Piece& piece) {
+    const size_t entries = piece.token >= 0 ? piece.top.size() + 1 : 0;
+    return chunk_overhead_bytes + escaped_bytes * piece.text.size() + logprob_bytes * entries;
+}
 
 }  // namespace
+
+// The engine's thread posts from outside the loop, where Asio takes the memory of a handler from the heap; a decode step
+// allocates nothing, so the one wake-up that can be on its way has its memory here. Asio gives it back before it calls.
+struct Streams::Wake {
+    std::atomic<bool> posted{false};
+    bool taken = false;  // follows `posted`: whoever sets that takes, whoever runs has given back
+    alignas(std::max_align_t) std::byte memory[256];
+};
+
+template <typename T>
+struct Streams::WakeAllocator {
+    using value_type = T;
+    explicit WakeAllocator(Wake* w) : wake(w) {}
+    template <typename U>
+    WakeAllocator(const WakeAllocator<U>& other) : wake(other.wake) {}
+    T* allocate(size_t n) {
+        CHECK(!wake->taken);
+        CHECK_LE(n * sizeof(T), sizeof wake->memory);
+        wake->taken = true;
+        return reinterpret_cast<T*>(wake->memory);
+    }
+    void deallocate(T*, size_t) { wake->taken = false; }
+    template <typename U>
+    bool operator==(const WakeAllocator<U>& other) const { return wake == other.wake; }
+    Wake* wake;
+};
 
 Stream::Stream(Streams& owner) : owner_(owner), timer_(owner.executor_, boost::asio::steady_timer::time_point::max()) {
     owner_.live_.push_back(this);
@@ -124,15 +155,15 @@ void Stream::set_paused(bool paused) {
     }
 }
 
-Streams::Streams(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+Streams::Streams(boost::asio::io_context::executor_type executor) : executor_(executor), wake_(std::make_shared<Wake>()) {}
 
 std::function<void()> Streams::waker() {
-    return [this, executor = executor_, posted = wake_posted_, alive = std::weak_ptr<bool>(alive_)] {
-        if (posted->exchange(true)) return;  // one is on its way and will see these events too
-        boost::asio::post(executor, [this, posted, alive] {
-            posted->store(false);  // before reading: an event added now posts anew
+    return [this, executor = executor_, wake = wake_, alive = std::weak_ptr<bool>(alive_)] {
+        if (wake->posted.exchange(true)) return;  // one is on its way and will see these events too
+        boost::asio::post(executor, boost::asio::bind_allocator(WakeAllocator<void>(wake.get()), [this, wake, alive] {
+            wake->posted.store(false);  // before reading: an event added now posts anew
             if (!alive.expired()) drain();
-        });
+        }));
     };
 }
 
@@ -148,12 +179,14 @@ void Streams::drain() {
     // At most one ring's worth at a time: sockets get their turn even when the engine is faster.
     for (uint32_t i = 0; i < limits::event_ring_entries; ++i) {
         if (!engine_->pop_event(event)) return;
-        if (on_event) on_event(event);
         const auto found = routes_.find(event.id);
         if (found == routes_.end()) continue;  // its client has left
         const Route route = found->second;
         if (event.finish_reason != engine::FinishReason::none && event.last_choice) routes_.erase(found);
-        route.stream->deliver(event, route.prompt, route.choice_base);
+        // What one stream can't take ends that stream; the others' events go on.
+        try {
+            route.stream->deliver(event, route.prompt, route.choice_base);
+        } catch (const std::exception&) { route.stream->abort({base::ErrorCode::unavailable, "no memory for this answer", ""}); }
     }
     waker()();
 }

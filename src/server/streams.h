@@ -2,9 +2,8 @@
 // each request. A stream whose reader is behind pauses its sequences. Loop thread only, except waker().
 #pragma once
 
-#include <atomic>
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -80,11 +79,11 @@ class Stream {
 class Streams {
   public:
     // The executor's thread is the loop.
-    explicit Streams(boost::asio::any_io_executor executor);
+    explicit Streams(boost::asio::io_context::executor_type executor);
 
     // Before the first open(); outlives every stream.
     void set_engine(engine::Engine& engine) { engine_ = &engine; }
-    // For Engine::create: posts one drain to the loop. Any thread; valid as long as Streams is.
+    // For Engine::create: posts one drain to the loop, and allocates nothing. Any thread; valid as long as Streams is.
     std::function<void()> waker();
     std::unique_ptr<Stream> open();
 
@@ -92,8 +91,6 @@ class Streams {
     void abort_all(const base::Error& error);
     size_t live_count() const { return live_.size(); }
     size_t paused_count() const { return paused_count_; }
-    // Sees each event once, before its stream (metrics).
-    std::function<void(const engine::Event&)> on_event;
 
     // Hands out all events that are there.
     void drain();
@@ -106,13 +103,17 @@ class Streams {
         uint32_t choice_base = 0;
     };
 
-    boost::asio::any_io_executor executor_;
+    struct Wake;
+    template <typename T>
+    struct WakeAllocator;
+
+    boost::asio::io_context::executor_type executor_;
     engine::Engine* engine_ = nullptr;
     engine::RequestId next_id_ = 1;
     std::unordered_map<engine::RequestId, Route> routes_;
     std::vector<Stream*> live_;
     size_t paused_count_ = 0;
-    std::shared_ptr<std::atomic<bool>> wake_posted_ = std::make_shared<std::atomic<bool>>(false);
+    std::shared_ptr<Wake> wake_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,4 +1,4 @@
-// The network seam: what a connection needs of a socket. The product has TcpTransport (listener.cpp); tests put
+// The network seam: what a connection needs of a socket. The product has TcpTransport (tcp_transport.cpp); tests put
 // boost::beast::test::stream behind it and let the n-th operation fail.
 #pragma once
 

@@ -91,6 +91,12 @@ TEST(Log, LinesLevelsAndPrefixes) {
     EXPECT_EQ(pipe.take(), "<3>error\n<4>warning\n<6>info\n<7>debug\n");
 }
 
+TEST(Message, RunningTextKeepsLinesAndLosesControls) {
+    EXPECT_EQ(without_controls("a\tb\nc"), "a\tb\nc");
+    // ESC, BEL, DEL; U+009B and U+009D are CSI and OSC in one character; U+202E reorders what follows.
+    EXPECT_EQ(without_controls("\x1b[31mred\x07\x7f \xc2\x9b" "2J \xc2\x9d" "0;t \xe2\x80\xae" "x \xc3\xa9\xff"), "[31mred 2J 0;t x \xc3\xa9\xef\xbf\xbd");
+}
+
 TEST(Log, ForeignTextCannotForgeALine) {
     Pipe pipe;
     Logger log(pipe.write_end(), true);

@@ -2,6 +2,7 @@
 """Start, states, keys, drain and end of the built program."""
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -78,6 +79,16 @@ class Start(unittest.TestCase):
         code, err, _ = self.run_serve("--context", "100000")
         self.assertEqual(code, 2)
         self.assertIn("8192", err)
+
+    @unittest.skipIf(os.environ.get("HEARTH_BUILD_KIND") == "sanitizer", "a sanitizer's program needs the whole address space")
+    def test_threads_that_cannot_be_had(self):
+        """A gigabyte of address space holds no 256 stacks: a line and a code, no core dump."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        for verb in ("serve", "run"):
+            result = subprocess.run([fixture.BIN, verb, fixture.MODEL, *(["hi"] if verb == "run" else []), "--threads", "256", "--kv-budget", "200M"], capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL, timeout=60, preexec_fn=limit)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(result.stderr.strip().splitlines()[-1][:45], "hearth: cannot start 256 compute threads: Res")
 
     def test_cannot_bind(self):
         with fixture.Server() as server:

@@ -1,53 +1,15 @@
 // A step allocates nothing: counted by the global operator new of this program.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/support/allocation_counter.h"
 #include "tests/engine/rig.h"
-
-// Inlining shows GCC a malloc in new and a free in delete, which is the point here.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
-namespace {
-
-thread_local bool counting = false;
-thread_local uint64_t allocations = 0;
-
-void* counted(size_t size, size_t alignment) {
-    if (counting) ++allocations;
-    void* p = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : std::malloc(size == 0 ? 1 : size);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return counted(size, 0); }
-void* operator new[](size_t size) { return counted(size, 0); }
-void* operator new(size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
-void* operator new[](size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return counted(size, 0); }
-void* operator new[](size_t size, const std::nothrow_t&) noexcept { return counted(size, 0); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace engine;
 using engine_test::Rig;
 
 TEST(Allocation, TheCounterCounts) {
-    counting = true;
-    allocations = 0;
-    ::operator delete(::operator new(1));  // a new-expression may be left out by the compiler
-    counting = false;
-    EXPECT_EQ(allocations, 1u);
+    // A new-expression may be left out by the compiler.
+    EXPECT_EQ(support::allocations_of([] { ::operator delete(::operator new(1)); }), 1u);
 }
 
 // Not only the steady state: arrivals, admissions, chunks, hits, joins, stop strings, log probabilities, penalties,
@@ -84,11 +46,7 @@ TEST(Allocation, NoStepOfAnyKindAllocates) {
         if (i % 13 == 0) rig.e->pause(ids.back());
         if (i % 13 == 9) rig.e->resume(ids[ids.size() - 10]);
         for (int k = 0; k < 4; ++k) {
-            counting = true;
-            allocations = 0;
-            rig.e->step();
-            counting = false;
-            ASSERT_EQ(allocations, 0u) << "step " << steps;
+            ASSERT_EQ(support::allocations_of([&] { rig.e->step(); }), 0u) << "step " << steps;
             ++steps;
             if (i % 32 < 22) rig.drain();
         }

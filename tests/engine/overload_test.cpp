@@ -98,6 +98,36 @@ TEST(Overload, FiveHundredRequestsOnOneSlotAreRefusedAtOnceBeyondTheCap) {
 }
 
 // L#23652, L PR#23694: four slots each promised the whole context; the sum overflowed and all running requests failed.
+// 65,536 tokens are 256 KiB of token ids and 4 KiB of block table before a single one is computed: 251 such requests are
+// 64 MiB, far below the queue's 4,096.
+TEST(Overload, TheStatesOfWaitingRequestsAreBoundedInBytes) {
+    Rig rig(config(1, 4'096), pool(1'024, 65'536));
+    std::vector<RequestId> taken;
+    int refused = 0;
+    for (int i = 0; i < 300; ++i) {
+        Request r = rig.long_request(10, 65'526);
+        const RequestId id = r.id;
+        const auto result = rig.e->submit(std::move(r));
+        if (result.ok()) {
+            taken.push_back(id);
+            continue;
+        }
+        ++refused;
+        EXPECT_TRUE(is_full(result));
+        EXPECT_NE(result.error().message.find("working memory"), std::string::npos) << result.error().message;
+    }
+    EXPECT_GE(taken.size(), 245u);
+    EXPECT_LE(taken.size(), 252u);
+    EXPECT_EQ(refused, 300 - static_cast<int>(taken.size()));
+    for (const RequestId id : taken) rig.e->cancel(id);
+    rig.e->step();
+    rig.drain();
+    rig.e->step();
+    rig.drain();
+    EXPECT_TRUE(rig.e->submit(rig.long_request(10, 65'526)).ok());
+    EXPECT_TRUE(rig.e->submit(rig.long_request(10, 20)).ok());
+}
+
 TEST(Overload, FourStreamsThatTogetherExceedThePoolAllFinish) {
     Rig rig(config(64), pool(16, 1'024));
     for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(rig.e->submit(rig.long_request(565, 400, i)));

@@ -48,6 +48,7 @@ std::vector<Hostile> hostile_templates() {
         {"ThrowsWhenItIsLoaded", "{{ raise_exception('at load') }}", invalid, "at load"},
         {"RangeOfABillion", "{% for i in range(10**9) %}{% endfor %}", too_large, "range too big: at most 100000 items"},
         {"RangeOfEverything", "{{ range(-9223372036854775807, 9223372036854775807) }}", too_large, "range too big"},
+        {"StripByALongSet", "{{ ('\xc3\xbc' * 500000).strip('\xc3\xa9' * 1000000 + '\xc3\xbc') }}", renders, ""},
         {"TwoNestedLoops", "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", too_large,
          "more than 1000000 steps"},
         {"MacroCallingItself", "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", too_large, "call each other deeper than 64"},

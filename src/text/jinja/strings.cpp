@@ -33,8 +33,8 @@ Value strip_string(Interpreter& in, const Str& str, const Value* chars, bool lef
     std::string_view set;
     const bool given = chars && !chars->is_none();
     if (given) set = string_argument(*chars, "the characters to strip").text;
+    in.heap().work(str.text.size() + 16 * set.size());  // the set is sorted
     const Span span = strip(str.text, given ? &set : nullptr, left, right);
-    in.heap().work(str.text.size() + (str.text.size() - (span.end - span.begin)) * (1 + set.size() / 16));
     return marked(substring(in.heap(), str, span.begin, span.end), str);
 }
 

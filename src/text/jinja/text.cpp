@@ -71,17 +71,22 @@ size_t last_length(std::string_view text, size_t begin, size_t end) {
 }  // namespace
 
 Span strip(std::string_view text, const std::string_view* chars, bool left, bool right) {
-    // A set of characters: bytes for ASCII, the text itself for the rest.
+    // A set of characters: a table for ASCII, a sorted list for the rest, which may be as long as a string may.
     bool ascii[128] = {};
+    std::vector<char32_t> others;
     if (chars) {
-        for (const char c : *chars) {
-            if (static_cast<unsigned char>(c) < 0x80) ascii[static_cast<unsigned char>(c)] = true;
+        for (size_t at = 0; at < chars->size();) {
+            const auto c = base::utf8::decode(*chars, at);
+            if (c.code_point < 0x80) ascii[c.code_point] = true;
+            else others.push_back(c.code_point);
+            at += c.length;
         }
+        std::sort(others.begin(), others.end());
     }
     const auto goes = [&](size_t at, size_t length) {
         if (!chars) return space_at(text, at) > 0;
         if (length == 1) return ascii[static_cast<unsigned char>(text[at])];
-        return chars->find(text.substr(at, length)) != std::string_view::npos;
+        return std::binary_search(others.begin(), others.end(), base::utf8::decode(text, at).code_point);
     };
     Span span{0, text.size()};
     while (left && span.begin < span.end) {
