@@ -62,11 +62,14 @@ class Backend {
     virtual void rope(uint32_t rope_id, Tensor x, uint32_t n_heads) = 0;
     // k, v (n, n_kv_heads * head_dim) of the step's rows into the KV of `layer`, rounded to its type.
     virtual void store_kv(uint32_t layer, Tensor k, Tensor v) = 0;
-    // out (n, n_heads * head_dim): causal attention of q over the stored KV, positions [0, own position].
-    virtual void attention(uint32_t layer, Tensor q, float scale, Tensor out) = 0;
-    // out = silu(gate) * up. out may be gate or up.
-    virtual void silu_mul(Tensor gate, Tensor up, Tensor out) = 0;
-    virtual void add(Tensor x, Tensor y) = 0;  // x += y
+    // out (n, n_heads * head_dim): causal attention of q over the stored KV, positions [0, own position] or the window's.
+    virtual void attention(uint32_t layer, Tensor q, const AttentionSpec& spec, Tensor out) = 0;
+    // out = f(gate) * up. out may be gate or up.
+    virtual void activate_mul(Activation f, Tensor gate, Tensor up, Tensor out) = 0;
+    virtual void add(Tensor x, Tensor y) = 0;                    // x += y
+    virtual void add_bias(Tensor x, Vector bias) = 0;            // each row of x += bias
+    virtual void scale(Tensor x, float factor) = 0;              // x *= factor
+    virtual void soft_cap(Tensor x, float cap) = 0;              // x = cap * tanh(x / cap)
     // out row i = x row rows[i].
     virtual void gather_rows(Tensor x, std::span<const uint32_t> rows, Tensor out) = 0;
 
@@ -77,8 +80,21 @@ class Backend {
     };
     // Several products of one input.
     virtual void matmul_many(Tensor x, std::span<const Product> products);
-    // out = silu(x Wgate^T) * (x Wup^T). `spare` has the shape of out and is clobbered.
-    virtual void gated(const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out);
+    // out = f(x Wgate^T) * (x Wup^T). `spare` has the shape of out and is clobbered.
+    virtual void gated(Activation f, const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out);
+    struct Expert {
+        Matrix gate, up;  // (n_ff, n_embd)
+        Matrix down;      // (n_embd, n_ff)
+    };
+    // Working memory of experts(), as large as for one expert that takes every row.
+    struct ExpertBuffers {
+        Tensor scores;         // (n, experts)
+        Tensor x, y;           // (n, n_embd)
+        Tensor hidden, spare;  // (n, n_ff)
+    };
+    // out += sum over a row's experts, in ascending order of index, of weight * down(f(gate(x)) * up(x)). The experts and
+    // weights of a row come from the router's scores for it alone.
+    virtual void experts(const ExpertsSpec& spec, const Matrix& router, std::span<const Expert> all, Tensor x, const ExpertBuffers& buffers, Tensor out) = 0;
 };
 
 }  // namespace kernels

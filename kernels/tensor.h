@@ -70,14 +70,38 @@ struct StepShape {
     uint32_t n_kv_heads = 0;
     uint32_t head_dim = 0;
     uint32_t n_ropes = 1;         // add_rope() calls to come
+    uint32_t n_experts = 0;       // of a mixture, and how many a row uses
+    uint32_t n_experts_used = 0;
 };
 
-// Rotation of pairs (2i, 2i+1) by position * freq_scale * freq_base^(-2i / n_rot) / freq_factors[i].
+// Which two dims of a head turn together, of the n_rot leading ones.
+enum class RopePairs : uint8_t { neighbours, halves };  // (2i, 2i + 1), or (i, i + n_rot / 2)
+
+// Pair i of a head at position p turns by the angle p * frequencies[i]; cosine and sine are multiplied by `magnitude`.
 struct RopeSpec {
-    uint32_t n_rot = 0;                // leading dims of a head that rotate; even, <= head_dim
-    double freq_base = 10000;
-    double freq_scale = 1;             // linear scaling: 1 / factor
-    std::vector<float> freq_factors;   // (n_rot / 2), or empty
+    RopePairs pairs = RopePairs::neighbours;
+    std::vector<double> frequencies;  // (n_rot / 2), radians per position; 1 <= n_rot / 2 <= head_dim / 2
+    double magnitude = 1;
+};
+
+// The gate's function in a gated feed-forward: x / (1 + exp(-x)), or gelu in its tanh form
+// (Hendrycks and Gimpel 2016): x / (1 + exp(-2 sqrt(2 / pi) (x + 0.044715 x^3))).
+enum class Activation : uint8_t { silu, gelu_tanh };
+inline constexpr uint32_t activations_count = 2;
+
+struct AttentionSpec {
+    float scale = 1;
+    float soft_cap = 0;   // > 0: a score s becomes soft_cap * tanh(s / soft_cap)
+    uint32_t window = 0;  // > 0: a row sees itself and the window - 1 positions before it
+};
+
+// How a mixture of experts is chosen and weighed: softmax over all scores, the n_used best (the lower index first among
+// equals), their weights divided by their sum when `normalise`.
+inline constexpr uint32_t experts_used_max = 64;
+struct ExpertsSpec {
+    uint32_t n_used = 1;
+    bool normalise = true;
+    Activation activation = Activation::silu;
 };
 
 // The part of a step that belongs to one sequence; as model::SequenceSlice.

@@ -110,6 +110,8 @@ base::Result<void> CpuBackend::reserve(uint64_t weight_bytes, uint64_t tensor_by
     positions_.resize(step.rows_max);
     tables_.resize(step.rows_max);
     units_.reserve(step.rows_max);
+    choices_.resize(size_t{step.rows_max} * step.n_experts_used);
+    expert_ends_.resize(step.n_experts);
     return {};
 }
 
@@ -150,15 +152,13 @@ base::Result<Vector> CpuBackend::upload_vector(std::string_view name, std::span<
 }
 
 uint32_t CpuBackend::add_rope(const RopeSpec& spec) {
-    CHECK(spec.n_rot % 2 == 0 && spec.n_rot > 0 && spec.n_rot <= step_.head_dim);
-    CHECK(spec.freq_factors.empty() || spec.freq_factors.size() == spec.n_rot / 2);
-    CHECK_LT(ropes_.size(), step_.n_ropes);
     Rope rope;
-    rope.n_rot = spec.n_rot;
-    for (uint32_t i = 0; i < spec.n_rot / 2; ++i) {
-        const double factor = spec.freq_factors.empty() ? 1.0 : double{spec.freq_factors[i]};
-        rope.frequencies.push_back(std::pow(spec.freq_base, -2.0 * i / spec.n_rot) * spec.freq_scale / factor);
-    }
+    rope.pairs = spec.pairs;
+    rope.n_rot = static_cast<uint32_t>(2 * spec.frequencies.size());
+    rope.magnitude = spec.magnitude;
+    rope.frequencies = spec.frequencies;
+    CHECK(rope.n_rot > 0 && rope.n_rot <= step_.head_dim);
+    CHECK_LT(ropes_.size(), step_.n_ropes);
     rope.cos_sin = reinterpret_cast<float*>(scratch_arena_.take(size_t{step_.rows_max} * 2 * step_.head_dim * sizeof(float)));
     ropes_.push_back(std::move(rope));
     return static_cast<uint32_t>(ropes_.size() - 1);

@@ -1,5 +1,5 @@
 // The CPU backend: owns weights (panels), activations, KV and scratch; splits every verb over its pool and calls the
-// KernelTable. Load: cpu_backend.cpp. Products: cpu_matmul.cpp. The other verbs: cpu_step.cpp.
+// KernelTable. Load: cpu_backend.cpp. Products: cpu_matmul.cpp. The other verbs: cpu_step.cpp, cpu_experts.cpp.
 #pragma once
 
 #include <memory>
@@ -44,12 +44,16 @@ class CpuBackend final : public Backend {
     void matmul(const Matrix& w, Tensor x, Tensor out, bool add) override;
     void rope(uint32_t rope_id, Tensor x, uint32_t n_heads) override;
     void store_kv(uint32_t layer, Tensor k, Tensor v) override;
-    void attention(uint32_t layer, Tensor q, float scale, Tensor out) override;
-    void silu_mul(Tensor gate, Tensor up, Tensor out) override;
+    void attention(uint32_t layer, Tensor q, const AttentionSpec& spec, Tensor out) override;
+    void activate_mul(Activation f, Tensor gate, Tensor up, Tensor out) override;
     void add(Tensor x, Tensor y) override;
+    void add_bias(Tensor x, Vector bias) override;
+    void scale(Tensor x, float factor) override;
+    void soft_cap(Tensor x, float cap) override;
     void gather_rows(Tensor x, std::span<const uint32_t> rows, Tensor out) override;
     void matmul_many(Tensor x, std::span<const Product> products) override;
-    void gated(const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out) override;
+    void gated(Activation f, const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out) override;
+    void experts(const ExpertsSpec& spec, const Matrix& router, std::span<const Expert> all, Tensor x, const ExpertBuffers& buffers, Tensor out) override;
 
   private:
     // Columns of a step cut into tiles of nearly equal width, at most KernelTable::tile_columns.
@@ -60,7 +64,9 @@ class CpuBackend final : public Backend {
     };
     struct Needs { bool codes = false, halves = false, values = false; };
     struct Rope {
+        RopePairs pairs = RopePairs::neighbours;
         uint32_t n_rot = 0;
+        double magnitude = 1;
         std::vector<double> frequencies;  // (n_rot / 2), radians per position
         float* cos_sin = nullptr;         // (rows_max, 2 n_rot)
     };
@@ -118,6 +124,9 @@ class CpuBackend final : public Backend {
     std::vector<uint32_t> positions_;        // (rows_max)
     std::vector<const uint32_t*> tables_;    // (rows_max) block table of the row's sequence
     std::vector<AttentionUnit> units_;       // capacity rows_max
+    struct Choice { uint32_t row; float weight; };
+    std::vector<Choice> choices_;            // of experts(): capacity rows_max * n_experts_used_max, by expert
+    std::vector<uint32_t> expert_ends_;      // capacity n_experts_max
     uint64_t attention_tokens_ = 0;          // sum over rows of the tokens they see
 };
 

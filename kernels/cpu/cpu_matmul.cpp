@@ -171,7 +171,7 @@ void CpuBackend::matmul_many(Tensor x, std::span<const Product> products) {
     });
 }
 
-void CpuBackend::gated(const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out) {
+void CpuBackend::gated(Activation f, const Matrix& gate, const Matrix& up, Tensor x, Tensor spare, Tensor out) {
     check_input(gate, x, out);
     check_input(up, x, out);
     (void)spare;
@@ -186,6 +186,7 @@ void CpuBackend::gated(const Matrix& gate, const Matrix& up, Tensor x, Tensor sp
     const uint64_t units = (g.n_panels + unit - 1) / unit;
     const uint32_t chunks = chunks_for(units, 2 * uint64_t{gate.rows} * gate.cols * std::max(1u, x.rows / 4));
     const size_t scratch_floats = thread_scratch_floats(step_);
+    const auto activate = table_.activate_mul[static_cast<size_t>(f)];
     pool_.run(chunks, [&](uint32_t chunk, uint32_t thread) {
         const uint32_t first = static_cast<uint32_t>(units * chunk / chunks) * unit;
         const uint32_t last = std::min(static_cast<uint32_t>(units * (chunk + 1) / chunks) * unit, g.n_panels);
@@ -198,7 +199,7 @@ void CpuBackend::gated(const Matrix& gate, const Matrix& up, Tensor x, Tensor sp
                 multiply(g, p, n, tiles, i, gate_tile, stride, false);
                 multiply(u, p, n, tiles, i, up_tile, stride, false);
                 for (uint32_t c = 0; c < tiles.columns_of(i); ++c)
-                    table_.silu_mul(gate_tile + c * stride, up_tile + c * stride,
+                    activate(gate_tile + c * stride, up_tile + c * stride,
                                     out.data + size_t{tiles.start(i) + c} * out.cols + size_t{p} * panel_rows, rows);
             }
         }

@@ -36,12 +36,15 @@ void CpuBackend::begin_step(std::span<const Slice> slices) {
         for_rows(n_rows_, rope.n_rot * 20, [&](uint32_t row) {
             float* cosines = rope.cos_sin + size_t{row} * 2 * rope.n_rot;
             float* sines = cosines + rope.n_rot;
-            for (uint32_t i = 0; i < rope.n_rot / 2; ++i) {
+            const uint32_t half = rope.n_rot / 2;
+            const bool halves = rope.pairs == RopePairs::halves;
+            for (uint32_t i = 0; i < half; ++i) {
                 const double angle = positions_[row] * rope.frequencies[i];
-                const float c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(angle));
-                cosines[2 * i] = cosines[2 * i + 1] = c;
-                sines[2 * i] = -s;
-                sines[2 * i + 1] = s;
+                const float c = static_cast<float>(std::cos(angle) * rope.magnitude), s = static_cast<float>(std::sin(angle) * rope.magnitude);
+                const uint32_t a = halves ? i : 2 * i, b = halves ? i + half : 2 * i + 1;
+                cosines[a] = cosines[b] = c;
+                sines[a] = -s;
+                sines[b] = s;
             }
         });
     }
@@ -79,7 +82,7 @@ void CpuBackend::rope(uint32_t rope_id, Tensor x, uint32_t n_heads) {
     CHECK_EQ(x.cols % n_heads, 0u);
     const Rope& rope = ropes_[rope_id];
     for_rows(x.rows, x.cols / 8 + 1, [&](uint32_t row) {
-        table_.rope(x.data + size_t{row} * x.cols, n_heads, x.cols / n_heads, rope.n_rot, rope.cos_sin + size_t{row} * 2 * rope.n_rot);
+        table_.rope[static_cast<size_t>(rope.pairs)](x.data + size_t{row} * x.cols, n_heads, x.cols / n_heads, rope.n_rot, rope.cos_sin + size_t{row} * 2 * rope.n_rot);
     });
 }
 
@@ -105,7 +108,7 @@ void CpuBackend::store_kv(uint32_t layer, Tensor k, Tensor v) {
     });
 }
 
-void CpuBackend::attention(uint32_t layer, Tensor q, float scale, Tensor out) {
+void CpuBackend::attention(uint32_t layer, Tensor q, const AttentionSpec& spec, Tensor out) {
     CHECK_LT(layer, kv_.n_layers);
     CHECK(q.rows == n_rows_ && out.rows == n_rows_ && q.cols == out.cols && q.cols == step_.n_heads * kv_.head_dim);
     const size_t block_bytes = kv_head_bytes_ * kv_.n_kv_heads, scratch_floats = thread_scratch_floats(step_);
@@ -128,7 +131,9 @@ void CpuBackend::attention(uint32_t layer, Tensor q, float scale, Tensor out) {
         a.kv = base + h * kv_head_bytes_;
         a.block_bytes = block_bytes;
         a.block_table = unit.block_table;
-        a.scale = scale;
+        a.scale = spec.scale;
+        a.soft_cap = spec.soft_cap;
+        a.window = spec.window;
         a.scratch = thread_scratch_ + thread * scratch_floats;
         kernel(a);
     };
@@ -142,17 +147,31 @@ void CpuBackend::attention(uint32_t layer, Tensor q, float scale, Tensor out) {
     }
 }
 
-void CpuBackend::silu_mul(Tensor gate, Tensor up, Tensor out) {
+void CpuBackend::activate_mul(Activation f, Tensor gate, Tensor up, Tensor out) {
     CHECK(gate.rows == out.rows && up.rows == out.rows && gate.cols == out.cols && up.cols == out.cols);
     for_rows(out.rows, out.cols / 2 + 1, [&](uint32_t row) {
         const size_t at = size_t{row} * out.cols;
-        table_.silu_mul(gate.data + at, up.data + at, out.data + at, out.cols);
+        table_.activate_mul[static_cast<size_t>(f)](gate.data + at, up.data + at, out.data + at, out.cols);
     });
 }
 
 void CpuBackend::add(Tensor x, Tensor y) {
     CHECK(x.rows == y.rows && x.cols == y.cols);
     for_rows(x.rows, x.cols / 8 + 1, [&](uint32_t row) { table_.add(x.data + size_t{row} * x.cols, y.data + size_t{row} * x.cols, x.cols); });
+}
+
+void CpuBackend::add_bias(Tensor x, Vector bias) {
+    CHECK_EQ(x.cols, bias.n);
+    for_rows(x.rows, x.cols / 8 + 1, [&](uint32_t row) { table_.add(x.data + size_t{row} * x.cols, bias.data, x.cols); });
+}
+
+void CpuBackend::scale(Tensor x, float factor) {
+    for_rows(x.rows, x.cols / 8 + 1, [&](uint32_t row) { table_.scale(x.data + size_t{row} * x.cols, factor, x.cols); });
+}
+
+void CpuBackend::soft_cap(Tensor x, float cap) {
+    CHECK(cap > 0);
+    for_rows(x.rows, x.cols / 2 + 1, [&](uint32_t row) { table_.soft_cap(x.data + size_t{row} * x.cols, cap, x.cols); });
 }
 
 void CpuBackend::gather_rows(Tensor x, std::span<const uint32_t> rows, Tensor out) {

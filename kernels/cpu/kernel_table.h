@@ -71,6 +71,8 @@ struct AttentionArgs {
     uint32_t n_group = 0;       // query heads of this KV head
     uint32_t head_dim = 0;
     uint32_t first_position = 0;  // of row 0; row r attends to positions [0, first_position + r]
+    uint32_t window = 0;          // > 0: of those, to the last `window` only
+    float soft_cap = 0;
     const std::byte* kv = nullptr;  // of (layer, block 0, KV head)
     size_t block_bytes = 0;         // from physical block to physical block
     const uint32_t* block_table = nullptr;
@@ -100,10 +102,15 @@ struct KernelTable {
     MatmulKernel matmul[forms_count] = {};
     void (*quantize)(const QuantizeArgs&) = nullptr;
     void (*rms_norm)(const float* x, const float* weight, float eps, uint32_t n, float* out) = nullptr;
-    void (*silu_mul)(const float* gate, const float* up, float* out, size_t n) = nullptr;
+    void (*activate_mul[activations_count])(const float* gate, const float* up, float* out, size_t n) = {};  // by Activation
+    void (*scale)(float* x, float factor, size_t n) = nullptr;
+    void (*add_scaled)(float* x, const float* y, float factor, size_t n) = nullptr;  // x = fma(y, factor, x)
+    void (*soft_cap)(float* x, float cap, size_t n) = nullptr;
     void (*add)(float* x, const float* y, size_t n) = nullptr;
-    // cos_sin: n_rot cosines (each twice), then n_rot sines (-s, s): x'[i] = fma(x[i], c[i], x[i ^ 1] * s[i]).
-    void (*rope)(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) = nullptr;
+    // By RopePairs. cos_sin: n_rot cosines, then n_rot sines, each sign in place.
+    //   neighbours: cosines each twice, sines (-s, s): x'[i] = fma(x[i], c[i], x[i ^ 1] * s[i])
+    //   halves: cosines and sines of the first half, then of the second (-s; s): the other dim is i +- n_rot / 2
+    void (*rope[2])(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) = {};
     void (*store_kv[2])(const StoreKvArgs&) = {};    // by KvType
     void (*attention[2])(const AttentionArgs&) = {};  // by KvType
 };

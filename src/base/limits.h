@@ -23,6 +23,7 @@ inline constexpr uint64_t gguf_alignment_max = 64 * kib;        // and a power o
 inline constexpr uint32_t model_layers = 1'024;
 inline constexpr uint32_t model_width = 1 << 20;                // embedding_length, feed_forward_length, heads x head_dim
 inline constexpr uint32_t model_heads = 4'096;
+inline constexpr uint32_t model_experts = 1'024;
 inline constexpr uint32_t model_head_dim = 1'024;
 inline constexpr uint32_t model_context_tokens = 1 << 24;       // the longest context a file may claim
 

@@ -18,14 +18,15 @@ using kernels::Tensor;
 
 // The activations of Model, in one place for plan() and load().
 struct TensorShape { uint32_t rows, cols; };
-std::array<TensorShape, 11> tensor_shapes(const Config& c, const ModelOptions& o) {
-    const uint32_t n = o.step_rows_max, last = o.logit_rows_max;
+std::array<TensorShape, 14> tensor_shapes(const Config& c, const ModelOptions& o) {
+    const uint32_t n = o.step_rows_max, last = o.logit_rows_max, expert_rows = c.n_experts > 0 ? n : 0;
     return {{{n, c.n_embd}, {n, c.n_embd}, {n, c.q_cols()}, {n, c.kv_cols()}, {n, c.kv_cols()}, {n, c.q_cols()}, {n, c.n_ff}, {n, c.n_ff},
+             {expert_rows, c.n_experts}, {expert_rows, c.n_embd}, {expert_rows, c.n_embd},
              {last, c.n_embd}, {last, c.q_cols()}, {last, c.n_vocab}}};
 }
 
 kernels::StepShape step_shape(const Config& c, const ModelOptions& o) {
-    return {o.step_rows_max, std::max({c.n_embd, c.q_cols(), c.n_ff}), c.n_heads, c.n_kv_heads, c.head_dim, 1};
+    return {o.step_rows_max, std::max({c.n_embd, c.q_cols(), c.n_ff}), c.n_heads, c.n_kv_heads, c.head_dim, static_cast<uint32_t>(c.ropes.size()), c.n_experts, c.n_experts_used};
 }
 
 Result<void> check_options(const Config& config, const ModelOptions& options) {
@@ -58,7 +59,6 @@ Model::Model(const Config& config, const ModelOptions& options, std::unique_ptr<
     : config_(config),
       options_(options),
       context_length_(options.context_length == 0 ? config.context_length : options.context_length),
-      attention_scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)))),
       backend_(std::move(backend)) {
     slices_.resize(options.step_rows_max);
 }
@@ -81,8 +81,11 @@ Result<std::unique_ptr<Model>> Model::load(const gguf::File& file, std::unique_p
     model->weights_ = std::move(weights).value();
 
     const Config& c = model->config_;
-    model->rope_ = device.add_rope({c.n_rot, c.rope_freq_base, c.rope_freq_scale, model->weights_.rope_factors});
+    // One set of angles for a run: keys that were stored under one can't be read under the other.
+    const bool far = !c.long_ropes.empty() && model->context_length_ > c.original_context;
+    for (const kernels::RopeSpec& rope : far ? c.long_ropes : c.ropes) model->ropes_.push_back(device.add_rope(rope));
     Tensor* const tensors[] = {&model->x_, &model->normed_, &model->q_, &model->k_, &model->v_, &model->attended_, &model->hidden_, &model->spare_,
+                               &model->expert_scores_, &model->expert_x_, &model->expert_y_,
                                &model->last_x_, &model->last_attended_, &model->logits_};
     const auto shapes = tensor_shapes(c, options);
     static_assert(std::size(tensors) == std::tuple_size_v<decltype(shapes)>);
@@ -90,12 +93,82 @@ Result<std::unique_ptr<Model>> Model::load(const gguf::File& file, std::unique_p
     return model;
 }
 
-// x += down(silu(gate(norm(x))) * up(norm(x)))
-void Model::feed_forward(const LayerWeights& w, Tensor x, Tensor normed, Tensor hidden, Tensor spare) {
-    backend_->rms_norm(x, w.ffn_norm, config_.norm_eps, normed);
-    backend_->gated(w.gate, w.up, normed, spare, hidden);
+// x += half, after its own norm and scale. `half` is clobbered.
+void Model::add_half(Tensor x, Tensor half, kernels::Vector post_norm) {
+    if (config_.post_norms) backend_->rms_norm(half, post_norm, config_.norm_eps, half);
+    if (config_.residual_scale != 1) backend_->scale(half, config_.residual_scale);
+    backend_->add(x, half);
+}
+
+// q_, k_ and v_ of the rows of x, normed and turned.
+void Model::project(const LayerWeights& w, const LayerKind& kind, Tensor x) {
+    kernels::Backend& b = *backend_;
+    const Config& c = config_;
+    const Tensor q = q_.first(x.rows), k = k_.first(x.rows), v = v_.first(x.rows);
+    Tensor input = x;
+    if (c.pre_norms) {
+        input = normed_.first(x.rows);
+        b.rms_norm(x, w.attn_norm, c.norm_eps, input);
+    }
+    const kernels::Backend::Product products[] = {{w.q, q}, {w.k, k}, {w.v, v}};
+    b.matmul_many(input, products);
+    for (const auto& [out, bias] : {std::pair{q, w.q_bias}, {k, w.k_bias}, {v, w.v_bias}})
+        if (bias.n > 0) b.add_bias(out, bias);
+    if (c.qk_norm == QkNorm::row) {
+        b.rms_norm(q, w.q_norm, c.norm_eps, q);
+        b.rms_norm(k, w.k_norm, c.norm_eps, k);
+    } else if (c.qk_norm == QkNorm::head) {
+        // Each head is a row of its own.
+        const Tensor q_heads{q.data, q.rows * c.n_heads, c.head_dim}, k_heads{k.data, k.rows * c.n_kv_heads, c.head_dim};
+        b.rms_norm(q_heads, w.q_norm, c.norm_eps, q_heads);
+        b.rms_norm(k_heads, w.k_norm, c.norm_eps, k_heads);
+    }
+    if (kind.rope >= 0) {
+        const uint32_t rope = ropes_[static_cast<uint32_t>(kind.rope)];
+        b.rope(rope, q, c.n_heads);
+        b.rope(rope, k, c.n_kv_heads);
+    }
+}
+
+// x += attended Wo^T
+void Model::add_attention(const LayerWeights& w, Tensor attended, Tensor x) {
+    kernels::Backend& b = *backend_;
+    if (!config_.post_norms && config_.residual_scale == 1) {
+        b.matmul(w.o, attended, x, true);
+        if (w.o_bias.n > 0) b.add_bias(x, w.o_bias);
+        return;
+    }
+    const Tensor half = normed_.first(x.rows);
+    b.matmul(w.o, attended, half, false);
+    if (w.o_bias.n > 0) b.add_bias(half, w.o_bias);
+    add_half(x, half, w.post_attn_norm);
+}
+
+// x += down(f(gate(norm(x))) * up(norm(x))), or the same of each row's experts
+void Model::add_feed_forward(const LayerWeights& w, Tensor x) {
+    kernels::Backend& b = *backend_;
+    const Config& c = config_;
+    const Tensor normed = normed_.first(x.rows), hidden = hidden_.first(x.rows), spare = spare_.first(x.rows);
+    Tensor input = x;
+    if (c.pre_norms) {
+        input = normed;
+        b.rms_norm(x, w.ffn_norm, c.norm_eps, input);
+    }
     beat();
-    backend_->matmul(w.down, hidden, x, true);
+    if (c.n_experts > 0) {
+        CHECK(!c.post_norms && c.residual_scale == 1 && c.pre_norms);
+        const kernels::Backend::ExpertBuffers buffers{expert_scores_, expert_x_, expert_y_, hidden_, spare_};
+        b.experts({c.n_experts_used, c.normalise_experts, c.activation}, w.router, w.experts, input, buffers, x);
+        return;
+    }
+    b.gated(c.activation, w.gate, w.up, input, spare, hidden);
+    beat();
+    if (!c.post_norms && c.residual_scale == 1) {
+        b.matmul(w.down, hidden, x, true);
+    } else {
+        b.matmul(w.down, hidden, normed, false);
+        add_half(x, normed, w.post_ffn_norm);
+    }
 }
 
 Logits Model::forward(const Batch& batch) {
@@ -108,39 +181,39 @@ Logits Model::forward(const Batch& batch) {
         slices_[i] = {s.first_row, s.n_rows, s.start_position, s.block_table};
     }
     kernels::Backend& b = *backend_;
-    const Tensor x = x_.first(n), normed = normed_.first(n), q = q_.first(n), k = k_.first(n), v = v_.first(n), attended = attended_.first(n);
+    const Config& c = config_;
+    const Tensor x = x_.first(n), attended = attended_.first(n);
     const Tensor last_x = last_x_.first(n_last), last_attended = last_attended_.first(n_last), logits = logits_.first(n_last);
 
     b.begin_step(std::span(slices_).first(batch.sequences.size()));
     b.embed(weights_.embeddings, batch.tokens, x);
-    for (uint32_t i = 0; i < config_.n_layers; ++i) {
+    if (c.embedding_scale != 1) b.scale(x, c.embedding_scale);
+    for (uint32_t i = 0; i < c.n_layers; ++i) {
         beat();
         const LayerWeights& w = weights_.layers[i];
-        const bool last = i + 1 == config_.n_layers;
-        b.rms_norm(x, w.attn_norm, config_.norm_eps, normed);
-        const kernels::Backend::Product products[] = {{w.q, q}, {w.k, k}, {w.v, v}};
-        b.matmul_many(normed, products);
-        b.rope(rope_, q, config_.n_heads);
-        b.rope(rope_, k, config_.n_kv_heads);
-        b.store_kv(i, k, v);
+        const bool last = i + 1 == c.n_layers;
+        project(w, c.layers[i], x);
+        b.store_kv(i, k_.first(n), v_.first(n));
         if (last && n_last == 0) break;  // only the KV was wanted
         beat();
-        b.attention(i, q, attention_scale_, attended);
+        b.attention(i, q_.first(n), {c.attention_scale, c.attention_soft_cap, c.layers[i].window}, attended);
         if (!last) {
-            b.matmul(w.o, attended, x, true);
-            feed_forward(w, x, normed, hidden_.first(n), spare_.first(n));
+            add_attention(w, attended, x);
+            add_feed_forward(w, x);
         } else {
             // From here on a row is nobody's neighbour: go on with the rows whose logits are wanted.
             b.gather_rows(attended, batch.logit_rows, last_attended);
             b.gather_rows(x, batch.logit_rows, last_x);
-            b.matmul(w.o, last_attended, last_x, true);
-            feed_forward(w, last_x, normed_.first(n_last), hidden_.first(n_last), spare_.first(n_last));
+            add_attention(w, last_attended, last_x);
+            add_feed_forward(w, last_x);
         }
     }
     beat();
     if (n_last > 0) {
-        b.rms_norm(last_x, weights_.output_norm, config_.norm_eps, normed_.first(n_last));
+        b.rms_norm(last_x, weights_.output_norm, c.norm_eps, normed_.first(n_last));
         b.matmul(weights_.output, normed_.first(n_last), logits, false);
+        if (c.logit_scale != 1) b.scale(logits, c.logit_scale);
+        if (c.logit_soft_cap > 0) b.soft_cap(logits, c.logit_soft_cap);
     }
     b.end_step();
     return {b.host(logits), n_last, config_.n_vocab};

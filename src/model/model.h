@@ -1,4 +1,4 @@
-// The llama-architecture model: the forward pass, written once over the verbs of kernels/backend.h.
+// The forward pass of all families, written once over the verbs of kernels/backend.h.
 #pragma once
 
 #include <cstdint>
@@ -56,15 +56,17 @@ class Model final : public ForwardPass {
 
   private:
     Model(const Config& config, const ModelOptions& options, std::unique_ptr<kernels::Backend> backend);
-    void feed_forward(const LayerWeights& w, kernels::Tensor x, kernels::Tensor normed, kernels::Tensor hidden, kernels::Tensor spare);
+    void project(const LayerWeights& w, const LayerKind& kind, kernels::Tensor x);
+    void add_attention(const LayerWeights& w, kernels::Tensor attended, kernels::Tensor x);
+    void add_feed_forward(const LayerWeights& w, kernels::Tensor x);
+    void add_half(kernels::Tensor x, kernels::Tensor half, kernels::Vector post_norm);
 
     const Config config_;
     const ModelOptions options_;
     const uint32_t context_length_;
-    const float attention_scale_;
     std::unique_ptr<kernels::Backend> backend_;
     Weights weights_;
-    uint32_t rope_ = 0;
+    std::vector<uint32_t> ropes_;  // as Config::ropes
     std::vector<kernels::Slice> slices_;  // (step_rows_max)
 
     // Activations, rows = tokens of the step.
@@ -74,6 +76,8 @@ class Model final : public ForwardPass {
     kernels::Tensor k_, v_;      // (rows, kv_heads * head_dim)
     kernels::Tensor attended_;   // (rows, heads * head_dim)
     kernels::Tensor hidden_, spare_;  // (rows, n_ff)
+    kernels::Tensor expert_scores_;   // (rows, n_experts)
+    kernels::Tensor expert_x_, expert_y_;  // (rows, n_embd)
     // The rows whose logits are wanted.
     kernels::Tensor last_x_;         // (logit rows, n_embd)
     kernels::Tensor last_attended_;  // (logit rows, heads * head_dim)

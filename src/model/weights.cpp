@@ -19,42 +19,102 @@ using base::Result;
 
 enum class Kind { matrix, vector, factors };
 
+// Rows of a tensor that become a matrix of their own.
+struct Part {
+    uint64_t rows;
+    kernels::Matrix* to;  // where the handle goes; null when only checking
+};
+
 struct Expected {
     std::string name;
     Kind kind;
-    uint64_t cols, rows;  // dims[0], dims[1]
+    uint64_t cols, rows, depth = 1;  // dims[0], dims[1], dims[2]
     bool optional = false;
-    kernels::Matrix* matrix = nullptr;  // where the handle goes
-    kernels::Vector* vector = nullptr;
+    std::vector<Part> parts;            // matrices: all rows, in order
+    kernels::Vector* vector = nullptr;  // where the handle goes
 };
 
 // Every tensor the forward pass reads, in the order of a pass. `weights` may be null (for checking alone).
-std::vector<Expected> expected_tensors(const Config& c, Weights* weights) {
-    std::vector<Expected> list;
-    const auto matrix = [&](std::string name, uint64_t rows, uint64_t cols, kernels::Matrix* to, bool optional = false) {
-        list.push_back({std::move(name), Kind::matrix, cols, rows, optional, to, nullptr});
-    };
-    const auto vector = [&](std::string name, kernels::Vector* to) { list.push_back({std::move(name), Kind::vector, c.n_embd, 1, false, nullptr, to}); };
-    if (weights) weights->layers.resize(c.n_layers);
-    matrix("token_embd.weight", c.n_vocab, c.n_embd, weights ? &weights->embeddings : nullptr);
-    list.push_back({"rope_freqs.weight", Kind::factors, c.n_rot / 2, 1, true});
-    for (uint32_t i = 0; i < c.n_layers; ++i) {
-        LayerWeights* layer = weights ? &weights->layers[i] : nullptr;
-        const std::string prefix = cat("blk.", i, ".");
-        vector(prefix + "attn_norm.weight", layer ? &layer->attn_norm : nullptr);
-        matrix(prefix + "attn_q.weight", c.q_cols(), c.n_embd, layer ? &layer->q : nullptr);
-        matrix(prefix + "attn_k.weight", c.kv_cols(), c.n_embd, layer ? &layer->k : nullptr);
-        matrix(prefix + "attn_v.weight", c.kv_cols(), c.n_embd, layer ? &layer->v : nullptr);
-        matrix(prefix + "attn_output.weight", c.n_embd, c.q_cols(), layer ? &layer->o : nullptr);
-        vector(prefix + "ffn_norm.weight", layer ? &layer->ffn_norm : nullptr);
-        matrix(prefix + "ffn_gate.weight", c.n_ff, c.n_embd, layer ? &layer->gate : nullptr);
-        matrix(prefix + "ffn_up.weight", c.n_ff, c.n_embd, layer ? &layer->up : nullptr);
-        matrix(prefix + "ffn_down.weight", c.n_embd, c.n_ff, layer ? &layer->down : nullptr);
+class Inventory {
+  public:
+    Inventory(const Config& config, Weights* weights) : c_(config), weights_(weights) {
+        if (weights_) weights_->layers.resize(c_.n_layers);
+        matrix("token_embd.weight", c_.n_vocab, c_.n_embd, weights_ ? &weights_->embeddings : nullptr);
+        list_.push_back({"rope_freqs.weight", Kind::factors, c_.n_rot / 2, 1, 1, true, {}});  // read with the configuration
+        if (!c_.long_ropes.empty())
+            for (const char* name : {"rope_factors_short.weight", "rope_factors_long.weight"}) list_.push_back({name, Kind::factors, c_.n_rot / 2, 1, 1, false, {}});
+        LayerWeights unused;
+        for (uint32_t i = 0; i < c_.n_layers; ++i) layer(cat("blk.", i, "."), weights_ ? weights_->layers[i] : unused);
+        vector("output_norm.weight", c_.n_embd, weights_ ? &weights_->output_norm : nullptr);
+        matrix("output.weight", c_.n_vocab, c_.n_embd, weights_ ? &weights_->output : nullptr, true);
     }
-    vector("output_norm.weight", weights ? &weights->output_norm : nullptr);
-    matrix("output.weight", c.n_vocab, c.n_embd, weights ? &weights->output : nullptr, true);
-    return list;
-}
+    const std::vector<Expected>& list() const { return list_; }
+
+  private:
+    void matrix(std::string name, uint64_t rows, uint64_t cols, kernels::Matrix* to, bool optional = false) {
+        list_.push_back({std::move(name), Kind::matrix, cols, rows, 1, optional, {{rows, to}}});
+    }
+    void vector(std::string name, uint64_t n, kernels::Vector* to, bool optional = false) {
+        list_.push_back({std::move(name), Kind::vector, n, 1, 1, optional, {}, to});
+    }
+    // One tensor, several matrices behind each other.
+    void fused(std::string name, uint64_t cols, std::vector<Part> parts) {
+        uint64_t rows = 0;
+        for (const Part& part : parts) rows += part.rows;
+        list_.push_back({std::move(name), Kind::matrix, cols, rows, 1, false, std::move(parts)});
+    }
+    // (cols, rows, n_experts)
+    void experts(std::string name, uint64_t rows, uint64_t cols, LayerWeights& layer, kernels::Matrix kernels::Backend::Expert::*member) {
+        std::vector<Part> parts;
+        for (kernels::Backend::Expert& expert : layer.experts) parts.push_back({rows, &(expert.*member)});
+        list_.push_back({std::move(name), Kind::matrix, cols, rows, c_.n_experts, false, std::move(parts)});
+    }
+
+    void layer(const std::string& prefix, LayerWeights& l) {
+        if (c_.pre_norms) vector(prefix + "attn_norm.weight", c_.n_embd, &l.attn_norm);
+        if (c_.fused_qkv) {
+            fused(prefix + "attn_qkv.weight", c_.n_embd, {{c_.q_cols(), &l.q}, {c_.kv_cols(), &l.k}, {c_.kv_cols(), &l.v}});
+        } else {
+            matrix(prefix + "attn_q.weight", c_.q_cols(), c_.n_embd, &l.q);
+            matrix(prefix + "attn_k.weight", c_.kv_cols(), c_.n_embd, &l.k);
+            matrix(prefix + "attn_v.weight", c_.kv_cols(), c_.n_embd, &l.v);
+        }
+        if (c_.biases) {
+            vector(prefix + "attn_q.bias", c_.q_cols(), &l.q_bias, true);
+            vector(prefix + "attn_k.bias", c_.kv_cols(), &l.k_bias, true);
+            vector(prefix + "attn_v.bias", c_.kv_cols(), &l.v_bias, true);
+            vector(prefix + "attn_output.bias", c_.n_embd, &l.o_bias, true);
+        }
+        if (c_.qk_norm != QkNorm::none) {
+            const bool head = c_.qk_norm == QkNorm::head;
+            vector(prefix + "attn_q_norm.weight", head ? c_.head_dim : c_.q_cols(), &l.q_norm);
+            vector(prefix + "attn_k_norm.weight", head ? c_.head_dim : c_.kv_cols(), &l.k_norm);
+        }
+        matrix(prefix + "attn_output.weight", c_.n_embd, c_.q_cols(), &l.o);
+        if (c_.post_norms) vector(prefix + "post_attention_norm.weight", c_.n_embd, &l.post_attn_norm);
+        if (c_.pre_norms) vector(prefix + "ffn_norm.weight", c_.n_embd, &l.ffn_norm);
+        if (c_.n_experts > 0) {
+            l.experts.resize(c_.n_experts);
+            matrix(prefix + "ffn_gate_inp.weight", c_.n_experts, c_.n_embd, &l.router);
+            experts(prefix + "ffn_gate_exps.weight", c_.n_ff, c_.n_embd, l, &kernels::Backend::Expert::gate);
+            experts(prefix + "ffn_up_exps.weight", c_.n_ff, c_.n_embd, l, &kernels::Backend::Expert::up);
+            experts(prefix + "ffn_down_exps.weight", c_.n_embd, c_.n_ff, l, &kernels::Backend::Expert::down);
+        } else {
+            if (c_.fused_gate_up) {
+                fused(prefix + "ffn_up.weight", c_.n_embd, {{c_.n_ff, &l.gate}, {c_.n_ff, &l.up}});
+            } else {
+                matrix(prefix + "ffn_gate.weight", c_.n_ff, c_.n_embd, &l.gate);
+                matrix(prefix + "ffn_up.weight", c_.n_ff, c_.n_embd, &l.up);
+            }
+            matrix(prefix + "ffn_down.weight", c_.n_embd, c_.n_ff, &l.down);
+        }
+        if (c_.post_norms) vector(prefix + "post_ffw_norm.weight", c_.n_embd, &l.post_ffn_norm);
+    }
+
+    const Config& c_;
+    Weights* const weights_;
+    std::vector<Expected> list_;
+};
 
 bool is_float(quant::Type type) { return type == quant::Type::f32 || type == quant::Type::f16 || type == quant::Type::bf16; }
 
@@ -74,23 +134,20 @@ std::vector<float> decode(const gguf::TensorInfo& tensor) {
 
 Result<void> check_tensors(const gguf::File& file, const Config& config) {
     std::set<std::string, std::less<>> known;
-    for (const Expected& expected : expected_tensors(config, nullptr)) {
+    const Inventory inventory(config, nullptr);
+    for (const Expected& expected : inventory.list()) {
         known.insert(expected.name);
         const gguf::TensorInfo* tensor = file.find_tensor(expected.name);
         if (!tensor) {
             if (expected.optional) continue;
             return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' is missing"), ""};
         }
-        if (tensor->dims[0] != expected.cols || tensor->dims[1] != expected.rows || tensor->dims[2] != 1 || tensor->dims[3] != 1) {
-            const std::string wanted = expected.kind == Kind::matrix ? cat("[", expected.cols, ", ", expected.rows, "]") : cat("[", expected.cols, "]");
+        if (tensor->dims[0] != expected.cols || tensor->dims[1] != expected.rows || tensor->dims[2] != expected.depth || tensor->dims[3] != 1) {
+            const std::string wanted = expected.kind == Kind::matrix ? cat("[", expected.cols, ", ", expected.rows, expected.depth > 1 ? cat(", ", expected.depth) : std::string(), "]") : cat("[", expected.cols, "]");
             return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""};
         }
         if (expected.kind != Kind::matrix && !is_float(tensor->type))
             return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") has type ", quant::info(tensor->type).name, "; allowed: F32, F16, BF16"), ""};
-        if (expected.kind == Kind::factors)
-            for (float factor : decode(*tensor))
-                if (!(std::isfinite(factor) && factor > 0))
-                    return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") holds ", std::to_string(factor), "; allowed: finite numbers above 0"), ""};
     }
     for (const gguf::TensorInfo& tensor : file.tensors())
         if (!known.contains(tensor.name))
@@ -100,10 +157,11 @@ Result<void> check_tensors(const gguf::File& file, const Config& config) {
 
 uint64_t weight_bytes(const gguf::File& file, const Config& config, const kernels::Backend& backend) {
     uint64_t bytes = 0;
-    for (const Expected& expected : expected_tensors(config, nullptr)) {
+    const Inventory inventory(config, nullptr);
+    for (const Expected& expected : inventory.list()) {
         const gguf::TensorInfo* tensor = file.find_tensor(expected.name);
         if (!tensor) continue;
-        if (expected.kind == Kind::matrix) bytes += backend.matrix_bytes(tensor->type, expected.rows, expected.cols);
+        for (const Part& part : expected.parts) bytes += backend.matrix_bytes(tensor->type, part.rows, expected.cols);
         if (expected.kind == Kind::vector) bytes += backend.vector_bytes(expected.cols);
     }
     return bytes;
@@ -113,14 +171,21 @@ Result<Weights> upload_weights(const gguf::File& file, const Config& config, ker
     Weights weights;
     uint64_t done = 0, total = 0;
     for (const gguf::TensorInfo& tensor : file.tensors()) total += tensor.data.size();
-    for (const Expected& expected : expected_tensors(config, &weights)) {
+    const Inventory inventory(config, &weights);
+    for (const Expected& expected : inventory.list()) {
         const gguf::TensorInfo* tensor = file.find_tensor(expected.name);
         if (!tensor) continue;  // optional
         switch (expected.kind) {
             case Kind::matrix: {
-                Result<kernels::Matrix> matrix = backend.upload({tensor->name, tensor->type, expected.rows, expected.cols, tensor->data, tensor->offset});
-                if (!matrix) return matrix.take_error();
-                *expected.matrix = matrix.value();
+                const uint64_t row_bytes = quant::row_bytes(tensor->type, expected.cols);
+                uint64_t at = 0;
+                for (const Part& part : expected.parts) {
+                    const uint64_t bytes = part.rows * row_bytes;
+                    Result<kernels::Matrix> matrix = backend.upload({tensor->name, tensor->type, part.rows, expected.cols, tensor->data.subspan(at, bytes), tensor->offset + at});
+                    if (!matrix) return matrix.take_error();
+                    *part.to = matrix.value();
+                    at += bytes;
+                }
                 break;
             }
             case Kind::vector: {
@@ -129,7 +194,7 @@ Result<Weights> upload_weights(const gguf::File& file, const Config& config, ker
                 *expected.vector = vector.value();
                 break;
             }
-            case Kind::factors: weights.rope_factors = decode(*tensor); break;
+            case Kind::factors: break;  // in the configuration
         }
         done += tensor->data.size();
         if (progress) progress(done, total);

@@ -1,4 +1,4 @@
-// The tensors of a llama-architecture file: which there must be, with which shape, and their upload.
+// The tensors of a model file: which there must be, with which shape, and their upload.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,24 @@
 
 namespace model {
 
+// Vectors that a family or a file does not have have n = 0.
 struct LayerWeights {
-    kernels::Vector attn_norm, ffn_norm;          // (n_embd)
-    kernels::Matrix q, k, v;                      // (heads * head_dim, n_embd), (kv_heads * head_dim, n_embd)
-    kernels::Matrix o;                            // (n_embd, heads * head_dim)
-    kernels::Matrix gate, up;                     // (n_ff, n_embd)
-    kernels::Matrix down;                         // (n_embd, n_ff)
+    kernels::Vector attn_norm, ffn_norm;            // (n_embd)
+    kernels::Vector post_attn_norm, post_ffn_norm;  // (n_embd)
+    kernels::Vector q_norm, k_norm;                 // (head_dim), or (heads * head_dim), (kv_heads * head_dim)
+    kernels::Matrix q, k, v;                        // (heads * head_dim, n_embd), (kv_heads * head_dim, n_embd)
+    kernels::Vector q_bias, k_bias, v_bias, o_bias;
+    kernels::Matrix o;                              // (n_embd, heads * head_dim)
+    kernels::Matrix gate, up;                       // (n_ff, n_embd)
+    kernels::Matrix down;                           // (n_embd, n_ff)
+    kernels::Matrix router;                         // (n_experts, n_embd)
+    std::vector<kernels::Backend::Expert> experts;  // instead of gate, up and down
 };
 
 struct Weights {
     kernels::Matrix embeddings;                   // (n_vocab, n_embd)
     kernels::Matrix output;                       // (n_vocab, n_embd); the embeddings where the file ties them
     kernels::Vector output_norm;                  // (n_embd)
-    std::vector<float> rope_factors;              // (n_rot / 2) or empty: llama 3 frequency factors
     std::vector<LayerWeights> layers;
 };
 

@@ -178,6 +178,17 @@ class End(unittest.TestCase):
             self.assertEqual(results, [(150, "length")] * 4)
             self.assertEqual(server.process.wait(20), 0)
 
+    def test_an_end_behind_a_client_that_left(self):
+        """Its handler ends while the server is taken down, and still asks it for its counts (Debian 13's library aborted)."""
+        for wait_s in (0.05, 0.3):
+            with fixture.Server() as server:
+                body = json.dumps({"prompt": [5] * 8000, "max_tokens": 1}).encode()
+                for _ in range(3):
+                    with socket.create_connection(("127.0.0.1", server.port)) as s:
+                        s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                        time.sleep(wait_s)
+                self.assertEqual(server.stop(), 0)
+
     def test_drain_has_an_end(self):
         with fixture.Server("--drain", "1") as server:
             stream = server.stream("/v1/chat/completions", STORY | {"max_tokens": 8000})

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numbers>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/cpu/cpu.h"
@@ -352,10 +354,26 @@ TEST(Elementwise, ScalarMatchesDoublePrecision) {
         gate[i] = (static_cast<float>(i) - 2000) * 0.03f;  // -60 to 60
         up[i] = random.uniform() * 3;
     }
-    t.silu_mul(gate.data(), up.data(), out.data(), n);
+    t.activate_mul[0](gate.data(), up.data(), out.data(), n);
     for (size_t i = 0; i < n; ++i) {
         const double exact = gate[i] / (1 + std::exp(-double{gate[i]})) * up[i];
         ASSERT_NEAR(out[i], exact, 4e-7 * std::abs(exact) + 1e-30) << gate[i];
+    }
+    t.activate_mul[static_cast<size_t>(Activation::gelu_tanh)](gate.data(), up.data(), out.data(), n);
+    for (size_t i = 0; i < n; ++i) {
+        const double g = gate[i], exact = 0.5 * g * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g))) * up[i];
+        // Where tanh is near -1 the exact formula itself cancels in double: an absolute error of 1e-16 |g|.
+        ASSERT_NEAR(out[i], exact, 3e-6 * std::abs(exact) + 1e-14) << gate[i];
+    }
+    std::vector<float> capped = gate;
+    t.soft_cap(capped.data(), 30.0f, n);
+    for (size_t i = 0; i < n; ++i) ASSERT_NEAR(capped[i], 30 * std::tanh(gate[i] / 30.0), 1e-5) << gate[i];
+    std::vector<float> sums = up, scaled = gate;
+    t.add_scaled(sums.data(), gate.data(), 0.37f, n);
+    t.scale(scaled.data(), 0.37f, n);
+    for (size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(sums[i], std::fma(gate[i], 0.37f, up[i]));
+        ASSERT_EQ(scaled[i], gate[i] * 0.37f);
     }
     const std::vector<float> x = random_floats(577, random), weight = random_floats(577, random);
     std::vector<float> normed(577);
@@ -374,12 +392,33 @@ TEST(Elementwise, ScalarMatchesDoublePrecision) {
         cos_sin[6 + 2 * i] = static_cast<float>(-std::sin(0.3 * (i + 1)));
         cos_sin[6 + 2 * i + 1] = static_cast<float>(std::sin(0.3 * (i + 1)));
     }
-    t.rope(head.data(), 2, 10, 6, cos_sin.data());
+    t.rope[0](head.data(), 2, 10, 6, cos_sin.data());
     for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < 3; ++i) {
             const double c = std::cos(0.3 * (i + 1)), s = std::sin(0.3 * (i + 1)), a = before[h * 10 + 2 * i], b = before[h * 10 + 2 * i + 1];
             EXPECT_NEAR(head[h * 10 + 2 * i], a * c - b * s, 1e-5);
             EXPECT_NEAR(head[h * 10 + 2 * i + 1], a * s + b * c, 1e-5);
+        }
+        for (int i = 6; i < 10; ++i) EXPECT_EQ(head[h * 10 + i], before[h * 10 + i]);
+    }
+}
+
+// Two heads of 10 dims, 6 rotate: dims i and i + 3 by angle 0.3 * (i + 1).
+TEST(Elementwise, HalvesTurnTogether) {
+    Random random(9);
+    std::vector<float> head = random_floats(20, random), cos_sin(12);
+    const std::vector<float> before = head;
+    for (int i = 0; i < 3; ++i) {
+        cos_sin[i] = cos_sin[3 + i] = static_cast<float>(std::cos(0.3 * (i + 1)));
+        cos_sin[6 + i] = static_cast<float>(-std::sin(0.3 * (i + 1)));
+        cos_sin[9 + i] = static_cast<float>(std::sin(0.3 * (i + 1)));
+    }
+    table_of("scalar").rope[static_cast<size_t>(RopePairs::halves)](head.data(), 2, 10, 6, cos_sin.data());
+    for (int h = 0; h < 2; ++h) {
+        for (int i = 0; i < 3; ++i) {
+            const double c = std::cos(0.3 * (i + 1)), s = std::sin(0.3 * (i + 1)), a = before[h * 10 + i], b = before[h * 10 + 3 + i];
+            EXPECT_NEAR(head[h * 10 + i], a * c - b * s, 1e-5);
+            EXPECT_NEAR(head[h * 10 + 3 + i], a * s + b * c, 1e-5);
         }
         for (int i = 6; i < 10; ++i) EXPECT_EQ(head[h * 10 + i], before[h * 10 + i]);
     }
@@ -396,8 +435,8 @@ TEST(Elementwise, EveryIsaEqualsScalarBitForBit) {
             if (n % 10 == 0) x[1] = std::nanf("");
             if (n % 10 == 1) x[n] = -HUGE_VALF;
             if (n % 10 == 2) for (float& f : x) f *= 1e3f;  // both clamps of exp
-            t.silu_mul(x.data() + 1, y.data() + 1, a.data() + 1, n);
-            s.silu_mul(x.data() + 1, y.data() + 1, b.data() + 1, n);
+            t.activate_mul[0](x.data() + 1, y.data() + 1, a.data() + 1, n);
+            s.activate_mul[0](x.data() + 1, y.data() + 1, b.data() + 1, n);
             const bool finite = n % 10 != 0 && n % 10 != 1;  // a NaN's payload may differ
             if (finite) { ASSERT_TRUE(same_bits(a.data(), b.data(), n + 2)) << isa << " silu_mul " << n; }
             else for (uint32_t i = 0; i < n + 2; ++i) ASSERT_EQ(std::isnan(a[i]), std::isnan(b[i])) << isa << " silu_mul " << n;
@@ -412,9 +451,20 @@ TEST(Elementwise, EveryIsaEqualsScalarBitForBit) {
             const uint32_t n_rot = n / 2 * 2;
             const std::vector<float> cos_sin = random_floats(2 * n_rot + 1, random);
             std::vector<float> p = random_floats(3 * n + 1, random), q = p;
-            t.rope(p.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
-            s.rope(q.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
+            t.rope[0](p.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
+            s.rope[0](q.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
             ASSERT_TRUE(same_bits(p.data(), q.data(), p.size())) << isa << " rope " << n;
+            t.rope[1](p.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
+            s.rope[1](q.data() + 1, 3, n, n_rot, cos_sin.data() + 1);
+            ASSERT_TRUE(same_bits(p.data(), q.data(), p.size())) << isa << " rope of halves " << n;
+            const size_t many = p.size() - 1;
+            for (const auto& [mine, its] : {std::pair{&t, &p}, {&s, &q}}) {
+                mine->activate_mul[1](its->data() + 1, cos_sin.data(), its->data() + 1, std::min(many, cos_sin.size()));
+                mine->scale(its->data() + 1, 1.7f, many);
+                mine->add_scaled(its->data() + 1, x.data() + 1, -0.3f, n);
+                mine->soft_cap(its->data() + 1, 2.5f, many);
+            }
+            ASSERT_TRUE(same_bits(p.data(), q.data(), p.size())) << isa << " gelu, scale, add_scaled, soft_cap " << n;
         }
     }
 }
@@ -442,7 +492,7 @@ struct KvCase {
             table.store_kv[static_cast<size_t>(kv)]({k.data() + size_t{t} * dim, v.data() + size_t{t} * dim, dim, t % 64, memory.get() + blocks[t / 64] * block_bytes});
     }
     // Rows [first, first + n_rows) of q, (rows, n_group * head_dim).
-    std::vector<float> attend(const KernelTable& table, const std::vector<float>& q, uint32_t first_row, uint32_t first_position, uint32_t n_rows) const {
+    std::vector<float> attend(const KernelTable& table, const std::vector<float>& q, uint32_t first_row, uint32_t first_position, uint32_t n_rows, uint32_t window = 0, float cap = 0) const {
         std::vector<float> out(size_t{n_rows} * n_group * head_dim), scratch(attention_scratch_floats(n_rows, n_group, head_dim), std::nanf(""));
         AttentionArgs a;
         a.q = q.data() + size_t{first_row} * n_group * head_dim;
@@ -457,6 +507,8 @@ struct KvCase {
         a.block_table = blocks.data();
         a.scale = static_cast<float>(1 / std::sqrt(head_dim));
         a.scratch = scratch.data();
+        a.window = window;
+        a.soft_cap = cap;
         table.attention[static_cast<size_t>(type)](a);
         return out;
     }
@@ -467,10 +519,12 @@ TEST(Attention, ScalarMatchesDoublePrecision) {
     const FloatMode mode;
     for (KvType type : {KvType::f16, KvType::f32})
         for (uint32_t dim : {8u, 64u, 40u})
-            for (uint32_t length : {1u, 63u, 64u, 65u, 200u}) {
+            for (const auto& [length, window, cap] : {std::tuple{1u, 0u, 0.0f}, {63u, 0u, 0.0f}, {64u, 0u, 0.0f}, {65u, 0u, 0.0f}, {200u, 0u, 0.0f}, {200u, 0u, 1.5f},
+                                                       {200u, 1u, 0.0f}, {200u, 64u, 0.0f}, {200u, 72u, 0.0f}, {200u, 73u, 2.0f}, {200u, 199u, 0.0f}, {200u, 200u, 0.0f}, {65u, 300u, 0.0f}}) {
                 KvCase kv(table_of("scalar"), dim, 3, length, type, random, 1);
                 const std::vector<float> q = random_floats(size_t{3} * dim, random);
-                const std::vector<float> out = kv.attend(table_of("scalar"), q, 0, length - 1, 1);
+                const std::vector<float> out = kv.attend(table_of("scalar"), q, 0, length - 1, 1, window, cap);
+                const uint32_t low = window > 0 && length > window ? length - window : 0;
                 if (type == KvType::f16)
                     for (auto* values : {&kv.k, &kv.v})
                         for (float& f : *values) f = quant::f16_to_f32(quant::f32_to_f16(f));
@@ -480,6 +534,8 @@ TEST(Attention, ScalarMatchesDoublePrecision) {
                     for (uint32_t t = 0; t < length; ++t) {
                         for (uint32_t d = 0; d < dim; ++d) weight[t] += double{q[h * dim + d]} * kv.k[t * dim + d];
                         weight[t] /= std::sqrt(dim);
+                        if (cap > 0) weight[t] = cap * std::tanh(weight[t] / cap);
+                        if (t < low) weight[t] = -INFINITY;
                         max = std::max(max, weight[t]);
                     }
                     for (double& w : weight) sum += w = std::exp(w - max);
@@ -489,7 +545,7 @@ TEST(Attention, ScalarMatchesDoublePrecision) {
                             exact += weight[t] / sum * kv.v[t * dim + d];
                             magnitude += weight[t] / sum * std::abs(kv.v[t * dim + d]);
                         }
-                        ASSERT_NEAR(out[h * dim + d], exact, 2e-5 * magnitude) << "dim " << dim << " length " << length;
+                        ASSERT_NEAR(out[h * dim + d], exact, 2e-5 * magnitude) << "dim " << dim << " length " << length << " window " << window << " cap " << cap;
                     }
                 }
             }
@@ -507,11 +563,13 @@ TEST(Attention, EveryIsaEqualsScalarBitForBit) {
                     Random a(seed), b(seed);
                     const KvCase ours(table_of(isa), dim, group, length, type, a, 1), reference(table_of("scalar"), dim, group, length, type, b, 2);
                     const std::vector<float> q = random_floats(size_t{rows} * group * dim, random);
-                    const std::vector<float> x = ours.attend(table_of(isa), q, 0, length - rows, rows), y = reference.attend(table_of("scalar"), q, 0, length - rows, rows);
+                    const uint32_t window = random.below(2) == 0 ? 0 : 1 + random.below(length + 20);
+                    const float cap = random.below(3) == 0 ? 1.3f : 0.0f;
+                    const std::vector<float> x = ours.attend(table_of(isa), q, 0, length - rows, rows, window, cap), y = reference.attend(table_of("scalar"), q, 0, length - rows, rows, window, cap);
                     ASSERT_TRUE(same_bits(x.data(), y.data(), x.size())) << isa << " " << name(type) << " dim " << dim << " group " << group << " length " << length << " rows " << rows;
                     // A row alone has the bits it has in the tile.
                     const uint32_t r = random.below(rows);
-                    const std::vector<float> alone = ours.attend(table_of(isa), q, r, length - rows + r, 1);
+                    const std::vector<float> alone = ours.attend(table_of(isa), q, r, length - rows + r, 1, window, cap);
                     ASSERT_TRUE(same_bits(alone.data(), x.data() + size_t{r} * group * dim, alone.size())) << isa;
                 }
 }
@@ -608,7 +666,7 @@ void bench(uint32_t levels) {
         std::vector<float> out(1536);
         const double attention = time_of([&] { kv.attend(table, q, 0, 1023, 1); });
         const double quantize = time_of([&] { Input(table, x, 1, 1536, levels); });
-        const double silu = time_of([&] { table.silu_mul(x.data(), x.data(), out.data(), 1536); });
+        const double silu = time_of([&] { table.activate_mul[0](x.data(), x.data(), out.data(), 1536); });
         std::printf("%-8s %8.2f %8.2f %8.2f\n", isa.c_str(), attention * 1e6, quantize * 1e6, silu * 1e6);
     }
 }

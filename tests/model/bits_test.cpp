@@ -16,6 +16,7 @@
 #include "gguf/file.h"
 #include "kernels/cpu/cpu.h"
 #include "model/model.h"
+#include "running.h"
 #include "support/model_builder.h"
 
 namespace {
@@ -217,6 +218,18 @@ TEST(Bits, TinyQ4) { run_tiny(quant::Type::q4_1, 240, kernels::KvType::f16, 16);
 TEST(Bits, TinyQ8WithF32Kv) { run_tiny(quant::Type::q8_0, 120, kernels::KvType::f32, 16); }
 TEST(Bits, TinyF32) { run_tiny(quant::Type::f32, 120, kernels::KvType::f32, 16); }
 TEST(Bits, TinyQ4KWith8BitActivations) { run_tiny(quant::Type::q4_k, 64, kernels::KvType::f16, 8); }
+
+// Windows, experts, soft caps, two ropes: nothing in a family looks at its neighbours.
+class FamilyBits : public testing::TestWithParam<const char*> {};
+TEST_P(FamilyBits, AloneAndInCompany) {
+    const std::string path = std::string(HEARTH_GOLDEN) + "/family_" + GetParam() + ".model";
+    auto mapped = base::system_files().open_mapped(path);
+    ASSERT_TRUE(mapped.ok());
+    auto file = gguf::File::parse(mapped.value()->bytes(), path);
+    ASSERT_TRUE(file.ok());
+    for (const kernels::KvType kv_type : {kernels::KvType::f16, kernels::KvType::f32}) run_schedules(file.value(), scaled(24), 12, kv_type, 16);
+}
+INSTANTIATE_TEST_SUITE_P(Families, FamilyBits, testing::ValuesIn(model_test::family_fixtures), [](const auto& info) { return std::string(info.param); });
 
 TEST(Bits, TheDefaultModel) {
     const char* path = std::getenv("HEARTH_TEST_MODEL");

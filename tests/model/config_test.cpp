@@ -61,7 +61,8 @@ struct BadKey {
     const char* what;
     std::function<void(Writer&, const char* key)> write;
     ErrorCode code = ErrorCode::bad_file;
-    const char* field = nullptr;  // in the message; null: the key
+    const char* field = nullptr;  // in the message, by check_tensors; null: read_config's own
+    const char* blames = nullptr;  // the key or tensor in read_config's message; null: the key itself
 };
 
 std::function<void(Writer&, const char*)> u32(uint32_t value) {
@@ -83,6 +84,13 @@ std::function<void(Writer&, const char*)> linear(std::function<void(Writer&, con
     return [=](Writer& w, const char* key) {
         w.add_string("llama.rope.scaling.type", "linear");
         factor(w, key);
+    };
+}
+
+std::function<void(Writer&, const char*)> with_used(std::function<void(Writer&, const char*)> count, uint32_t used) {
+    return [=](Writer& w, const char* key) {
+        count(w, key);
+        w.add_u32("llama.expert_used_count", used);
     };
 }
 
@@ -148,7 +156,9 @@ std::vector<BadKey> bad_keys() {
         {scaling.c_str(), "0 without a type", f32(0)},
         {scaling.c_str(), "too small to divide by", linear(f64(1e-320))},
         {"llama.rope.scale_linear", "0", f32(0)},
-        {"llama.rope.scaling.type", "yarn", text("yarn"), ErrorCode::unsupported},
+        {"llama.rope.scaling.type", "yarn without a factor", text("yarn"), ErrorCode::bad_file, nullptr, "llama.rope.scaling.factor"},
+        {"llama.rope.scaling.type", "longrope without its tensors", text("longrope"), ErrorCode::bad_file, nullptr, "rope_factors_short.weight"},
+        {"llama.rope.scaling.type", "unknown", text("dynamic"), ErrorCode::unsupported},
         {"llama.rope.scaling.type", "a number", u32(1)},
         {context, "absent", absent},
         {context, "0", u32(0)},
@@ -156,9 +166,22 @@ std::vector<BadKey> bad_keys() {
         {vocab, "0", u32(0)},
         {vocab, "more than the rows", u32(321)},
         {vocab, "fewer than the rows", u32(319)},
-        {"llama.expert_count", "8", u32(8), ErrorCode::unsupported},
-        {"llama.attention.sliding_window", "4096", u32(4096), ErrorCode::unsupported},
+        {"llama.expert_count", "8 and nothing else", u32(8), ErrorCode::bad_file, nullptr, "llama.expert_used_count"},
+        {"llama.expert_count", "over the limit", u32(limits::model_experts + 1)},
+        {"llama.expert_count", "without the tensors", with_used(u32(4), 2), ErrorCode::bad_file, "blk.0.ffn_gate_inp.weight"},
+        {"llama.expert_count", "fewer than used", with_used(u32(4), 5), ErrorCode::bad_file, nullptr, "llama.expert_used_count"},
+        {"llama.expert_count", "none used", with_used(u32(4), 0), ErrorCode::bad_file, nullptr, "llama.expert_used_count"},
+        {"llama.expert_shared_count", "1", u32(1), ErrorCode::unsupported},
+        {"llama.attention.sliding_window", "over the limit", u32(UINT32_MAX)},
+        {"llama.attention.sliding_window", "a string", text("4096")},
+        {"llama.attention.sliding_window", "and a pattern of a wrong length",
+         [](Writer& w, const char* key) {
+             const uint32_t flags[] = {1, 0, 1};
+             w.add_u32(key, 4096);
+             w.add_array<uint32_t>("llama.attention.sliding_window_pattern", gguf::ValueType::u32, flags);
+         }, ErrorCode::bad_file, nullptr, "llama.attention.sliding_window_pattern"},
         {"llama.logit_scale", "present", f32(2), ErrorCode::unsupported},
+        {"llama.attn_logit_softcapping", "present", f32(50), ErrorCode::unsupported},
         {architecture, "absent", absent},
         {architecture, "unknown", text("mamba"), ErrorCode::unsupported},
         {architecture, "empty", text(""), ErrorCode::unsupported},
@@ -178,10 +201,18 @@ TEST(Config, ASoundModelLoads) {
     }
 }
 
+// What the base model does not have and may: a window, and a mixture that is switched off.
+TEST(Config, WhatSaysNothingIsNoRefusal) {
+    for (const auto& [key, value] : {std::pair{"llama.attention.sliding_window", 4096u}, {"llama.attention.sliding_window", 0u}, {"llama.expert_count", 0u}, {"llama.expert_shared_count", 0u}}) {
+        const auto loaded = load(support::build_model(spec_without(key, [&, k = key, v = value](Writer& w) { w.add_u32(k, v); })));
+        EXPECT_TRUE(loaded.ok()) << key << ": " << loaded.error().message;
+    }
+}
+
 TEST(Config, EveryNumberOutOfItsBoundsIsRefusedByName) {
     for (const BadKey& bad : bad_keys()) {
         const auto image = support::build_model(spec_without(bad.key, [&](Writer& w) { bad.write(w, bad.key); }));
-        expect_refused(load(image), bad.code, bad.field ? bad.field : bad.key, std::string(bad.key) + ": " + bad.what);
+        expect_refused(load(image), bad.code, bad.field ? bad.field : bad.blames ? bad.blames : bad.key, std::string(bad.key) + ": " + bad.what);
     }
 }
 

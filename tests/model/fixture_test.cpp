@@ -1,5 +1,5 @@
-// The forward pass against transformers' LlamaForCausalLM in fp32. Right values: tests/golden/llama_*.logits, made by
-// tests/golden/make_llama_fixtures.py; versions and seeds in tests/golden/llama_fixtures.txt.
+// The forward pass of every family against transformers' models in fp32. Right values: tests/golden/llama_*.logits and
+// family_*.logits, made by make_llama_fixtures.py and make_family_fixtures.py there; versions and seeds in *_fixtures.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,33 +48,35 @@ Expected read_expected(const std::string& name) {
     return out;
 }
 
-class Fixture : public testing::TestWithParam<const char*> {};
-
-TEST_P(Fixture, SameLogitsAsTransformers) {
-    const std::string name = std::string("llama_") + GetParam();
+// Every ISA, the text in one chunk, in pieces that cross block borders, and token by token, against the logits of `name`.
+void compare(const std::string& name, uint32_t n_tokens_wanted, bool has_reference) {
     const std::vector<std::byte> image = read_golden(name + ".model");
     auto file = gguf::File::parse(image, name);
     ASSERT_TRUE(file.ok()) << file.error().message;
     const Expected expected = read_expected(name + ".logits");
     const auto n_tokens = static_cast<uint32_t>(expected.tokens.size());
-    ASSERT_EQ(n_tokens, 100u);
+    ASSERT_EQ(n_tokens, n_tokens_wanted);
     const std::vector<double> right(expected.logits.begin(), expected.logits.end());
-
-    // The other right value of this folder agrees with this one.
-    const std::vector<double> doubles = reference::logits(file.value(), expected.tokens);
-    EXPECT_LE(reference::distance(expected.logits, doubles).nmse, nmse_max);
+    if (has_reference) {  // the other right value of this folder agrees with this one
+        const std::vector<double> doubles = reference::logits(file.value(), expected.tokens);
+        EXPECT_LE(reference::distance(expected.logits, doubles).nmse, nmse_max);
+    }
 
     for (const std::string_view isa : kernels::cpu::known_isas()) {
         if (!kernels::cpu::isa_runs_here(isa)) continue;
         const auto model = model_test::load(file.value(), n_tokens, {std::string(isa)});
         ASSERT_TRUE(model);
         ASSERT_EQ(model->n_vocab(), expected.n_vocab);
-        for (const uint32_t chunk : {n_tokens, 1u}) {
+        std::vector<float> whole;
+        for (const uint32_t chunk : {n_tokens, 37u, 1u}) {
             const std::vector<float> got = model_test::logits(*model, expected.tokens, chunk);
             const reference::Distance d = reference::distance(got, right);
             EXPECT_LE(d.nmse, nmse_max) << isa << ", chunks of " << chunk;
-            if (chunk == n_tokens)
-                std::printf("%s, %s: NMSE %.2e, max %.2e sigmas\n", GetParam(), std::string(isa).c_str(), d.nmse, d.max_in_sigmas);
+            if (chunk == n_tokens) {
+                whole = got;
+                std::printf("%s, %s: NMSE %.2e, max %.2e sigmas\n", name.c_str(), std::string(isa).c_str(), d.nmse, d.max_in_sigmas);
+            }
+            EXPECT_TRUE(got == whole) << isa << ", chunks of " << chunk << ": other bits";
             for (uint32_t t = 0; t < n_tokens; ++t) {
                 const auto best = [&](const std::vector<float>& rows) {
                     const auto first = rows.begin() + ptrdiff_t{t} * expected.n_vocab;
@@ -86,7 +88,15 @@ TEST_P(Fixture, SameLogitsAsTransformers) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Llama, Fixture, testing::Values("gqa", "wide_heads", "llama3_rope", "linear_rope"),
+class LlamaFixture : public testing::TestWithParam<const char*> {};
+TEST_P(LlamaFixture, SameLogitsAsTransformers) { compare(std::string("llama_") + GetParam(), 100, true); }
+INSTANTIATE_TEST_SUITE_P(Llama, LlamaFixture, testing::Values("gqa", "wide_heads", "llama3_rope", "linear_rope"),
+                         [](const auto& info) { return std::string(info.param); });
+
+class FamilyFixture : public testing::TestWithParam<const char*> {};
+TEST_P(FamilyFixture, SameLogitsAsTransformers) { compare(std::string("family_") + GetParam(), 150, false); }
+INSTANTIATE_TEST_SUITE_P(Families, FamilyFixture,
+                         testing::ValuesIn(model_test::family_fixtures),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

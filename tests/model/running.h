@@ -18,6 +18,10 @@
 
 namespace model_test {
 
+// tests/golden/family_*.model, one or more of every family.
+inline constexpr const char* family_fixtures[] = {"mistral_window", "llama_biases", "llama_yarn", "mixtral", "smollm3", "granite", "qwen2", "qwen3", "qwen3moe",
+                                                  "gemma", "gemma2", "gemma3", "phi3", "phi3_longrope", "olmo2"};
+
 struct RunOptions {
     std::string isa;  // empty: the best one here
     uint32_t activation_bits = 16;

@@ -4,7 +4,8 @@
 // fused chain, times the scale. Block maximum; weights exp(score - maximum), masked lanes exactly 0; their sum by lanes,
 // then by the tree of sum_lanes; output: tokens ascending in one fused chain per dim. Blocks merge left to right:
 //   M' = max(M, m), a = exp(M - M'), b = exp(m - M'), S = fma(S, a, s b), A = fma(A, a, acc b); result A * (1 / S).
-// A row reads only tokens [0, own position]: what lies behind them in the block is never multiplied.
+// A row reads only the tokens it sees, [0, own position] or its window's: what lies beside them in the block is never
+// multiplied. A score is soft-capped before the maximum is taken.
 
 template <typename Element>
 static inline V load_kv(const Element* p);
@@ -45,16 +46,24 @@ static inline void score_block(const float* const* q, const Element* k, uint32_t
     }
 }
 
-// scores (64) -> weights in place; lanes from `valid` on become 0. Returns {maximum, sum}.
+// scores (64) -> weights in place; lanes before `from` and from `valid` on become 0. Returns {maximum, sum}.
 struct MaxSum { float max, sum; };
-static inline MaxSum softmax_block(float* scores, uint32_t valid) {
+static inline MaxSum softmax_block(float* scores, uint32_t from, uint32_t valid, float cap) {
     const V lowest = set1(-3.4028235e38f);
+    const auto within = [&](V v, uint32_t i, V fill) {
+        v = keep_first(v, valid > 16 * i ? valid - 16 * i : 0, fill);
+        return from > 16 * i ? keep_first(fill, from - 16 * i, v) : v;
+    };
     V v[4];
-    for (uint32_t i = 0; i < 4; ++i) v[i] = keep_first(load(scores + 16 * i), valid > 16 * i ? valid - 16 * i : 0, lowest);
+    for (uint32_t i = 0; i < 4; ++i) {
+        v[i] = load(scores + 16 * i);
+        if (cap > 0) v[i] = soft_cap_lanes(v[i], set1(cap), set1(2.0f / cap));
+        v[i] = within(v[i], i, lowest);
+    }
     const float max = max_lanes(maximum(maximum(v[0], v[1]), maximum(v[2], v[3])));
     const V shift = set1(max);
     for (uint32_t i = 0; i < 4; ++i) {
-        v[i] = keep_first(exp_lanes(sub(v[i], shift)), valid > 16 * i ? valid - 16 * i : 0, set1(0.0f));
+        v[i] = within(exp_lanes(sub(v[i], shift)), i, set1(0.0f));
         store(scores + 16 * i, v[i]);
     }
     return {max, sum_lanes(add(add(v[0], v[1]), add(v[2], v[3])))};
@@ -94,13 +103,20 @@ static void attend_block(const AttentionArgs& a, uint32_t first, uint32_t block,
     float* scores = work;                                    // (N, 64)
     float* acc = work + attention_queries_max * 64;          // (N, padded)
     const float* q[N];
-    uint32_t valid[N], valid_min = 64, valid_max = 0;
+    // Row n sees tokens [from[n], valid[n]) of this block.
+    uint32_t from[N], valid[N], valid_min = 64, valid_max = 0, from_max = 0;
+    bool first_seen[N];
     for (uint32_t n = 0; n < N; ++n) {
         const uint32_t row = (first + n) / a.n_group, head = (first + n) % a.n_group;
         q[n] = a.q + row * a.q_stride + size_t{head} * a.head_dim;
         const uint32_t length = a.first_position + row + 1;  // tokens that the row sees
         const uint32_t start = block * 64;
         valid[n] = length <= start ? 0 : length - start < 64 ? length - start : 64;
+        const uint32_t low = a.window > 0 && length > a.window ? length - a.window : 0;  // the first token that it sees
+        from[n] = low > start ? low - start : 0;
+        if (from[n] >= valid[n]) from[n] = valid[n] = 0;  // nothing here
+        first_seen[n] = low / 64 == block;
+        from_max = from[n] > from_max ? from[n] : from_max;
         valid_min = valid[n] < valid_min ? valid[n] : valid_min;
         valid_max = valid[n] > valid_max ? valid[n] : valid_max;
     }
@@ -109,17 +125,23 @@ static void attend_block(const AttentionArgs& a, uint32_t first, uint32_t block,
     MaxSum part[N];
     for (uint32_t n = 0; n < N; ++n) {
         // Panels that were not scored hold old numbers; keep_first masks them.
-        if (valid[n] > 0) part[n] = softmax_block(scores + n * 64, valid[n]);
+        if (valid[n] > 0) part[n] = softmax_block(scores + n * 64, from[n], valid[n], a.soft_cap);
         for (uint32_t d = 0; d < padded; d += 16) store(acc + size_t{n} * padded + d, set1(0.0f));
     }
-    weigh_block<N, Element>(scores, v, padded, 0, valid_min, acc);
+    // Each row's own tokens in ascending order, never another one's: what all see together, the ends one by one.
+    if (from_max >= valid_min) from_max = valid_min = 64;
+    for (uint32_t n = 0; n < N; ++n) {
+        const uint32_t end = valid[n] < from_max ? valid[n] : from_max;
+        if (from[n] < end) weigh_block<1, Element>(scores + n * 64, v, padded, from[n], end, acc + size_t{n} * padded);
+    }
+    if (from_max < valid_min) weigh_block<N, Element>(scores, v, padded, from_max, valid_min, acc);
     for (uint32_t n = 0; n < N; ++n)
         if (valid[n] > valid_min) weigh_block<1, Element>(scores + n * 64, v, padded, valid_min, valid[n], acc + size_t{n} * padded);
     for (uint32_t n = 0; n < N; ++n) {
         if (valid[n] == 0) continue;
         float* s = state + size_t{first + n} * (padded + 2);  // max, sum, A (padded)
         const float* mine = acc + size_t{n} * padded;
-        if (block == 0) {
+        if (first_seen[n]) {
             s[0] = part[n].max;
             s[1] = part[n].sum;
             for (uint32_t d = 0; d < padded; d += 16) store(s + 2 + d, load(mine + d));
@@ -141,7 +163,9 @@ static void attention(const AttentionArgs& a) {
     float* state = a.scratch;
     float* work = a.scratch + size_t{n_queries} * (padded + 2);
     const uint32_t n_blocks = (a.first_position + a.n_rows + 63) / 64;
-    for (uint32_t block = 0; block < n_blocks; ++block) {
+    // Row 0 sees the earliest tokens; blocks before them are nobody's.
+    const uint32_t first_block = a.window > 0 && a.first_position + 1 > a.window ? (a.first_position + 1 - a.window) / 64 : 0;
+    for (uint32_t block = first_block; block < n_blocks; ++block) {
         uint32_t i = 0;
         for (; i + kQueries <= n_queries; i += kQueries) attend_block<kQueries, Element>(a, i, block, state, work);
         switch (n_queries - i) {

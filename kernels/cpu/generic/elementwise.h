@@ -41,12 +41,56 @@ static void rms_norm(const float* x, const float* weight, float eps, uint32_t n,
     if (i < n) store_first(out + i, mul(mul(load_first(x + i, n - i), factor), load_first(weight + i, n - i)), n - i);
 }
 
-static void silu_mul(const float* gate, const float* up, float* out, size_t n) {
+// 1/2 (1 + tanh(u)) = 1 / (1 + exp(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
+static inline V gelu_lanes(V x) {
+    const V cube = mul(mul(x, x), x);
+    const V minus_2u = mul(set1(-1.59576912f), fma(cube, set1(0.044715f), x));
+    return div(x, add(set1(1.0f), exp_lanes(minus_2u)));
+}
+
+// cap * tanh(x / cap), tanh(y) = 1 - 2 / (1 + exp(2y)): an absolute error of some 1e-7 cap.
+static inline V soft_cap_lanes(V x, V cap, V two_over_cap) {
+    const V e = exp_lanes(mul(x, two_over_cap));
+    return mul(cap, sub(set1(1.0f), div(set1(2.0f), add(set1(1.0f), e))));
+}
+
+template <V (*Function)(V)>
+static void activate_mul(const float* gate, const float* up, float* out, size_t n) {
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) store(out + i, mul(silu_lanes(load(gate + i)), load(up + i)));
+    for (; i + 16 <= n; i += 16) store(out + i, mul(Function(load(gate + i)), load(up + i)));
     if (i < n) {
         const uint32_t rest = static_cast<uint32_t>(n - i);
-        store_first(out + i, mul(silu_lanes(load_first(gate + i, rest)), load_first(up + i, rest)), rest);
+        store_first(out + i, mul(Function(load_first(gate + i, rest)), load_first(up + i, rest)), rest);
+    }
+}
+
+static void scale_by(float* x, float factor, size_t n) {
+    const V f = set1(factor);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) store(x + i, mul(load(x + i), f));
+    if (i < n) {
+        const uint32_t rest = static_cast<uint32_t>(n - i);
+        store_first(x + i, mul(load_first(x + i, rest), f), rest);
+    }
+}
+
+static void add_scaled(float* x, const float* y, float factor, size_t n) {
+    const V f = set1(factor);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) store(x + i, fma(load(y + i), f, load(x + i)));
+    if (i < n) {
+        const uint32_t rest = static_cast<uint32_t>(n - i);
+        store_first(x + i, fma(load_first(y + i, rest), f, load_first(x + i, rest)), rest);
+    }
+}
+
+static void soft_cap(float* x, float cap, size_t n) {
+    const V c = set1(cap), f = set1(2.0f / cap);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) store(x + i, soft_cap_lanes(load(x + i), c, f));
+    if (i < n) {
+        const uint32_t rest = static_cast<uint32_t>(n - i);
+        store_first(x + i, soft_cap_lanes(load_first(x + i, rest), c, f), rest);
     }
 }
 
@@ -59,7 +103,7 @@ static void add_into(float* x, const float* y, size_t n) {
     }
 }
 
-static void rope(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) {
+static void rope_neighbours(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) {
     const float* sines = cos_sin + n_rot;
     for (uint32_t h = 0; h < n_heads; ++h, x += head_dim) {
         uint32_t i = 0;
@@ -71,6 +115,25 @@ static void rope(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, 
             const uint32_t rest = n_rot - i;
             const V v = load_first(x + i, rest);
             store_first(x + i, fma(v, load_first(cos_sin + i, rest), mul(swap_pairs(v), load_first(sines + i, rest))), rest);
+        }
+    }
+}
+
+static void rope_halves(float* x, uint32_t n_heads, uint32_t head_dim, uint32_t n_rot, const float* cos_sin) {
+    const uint32_t half = n_rot / 2;
+    const float* sines = cos_sin + n_rot;
+    for (uint32_t h = 0; h < n_heads; ++h, x += head_dim) {
+        uint32_t i = 0;
+        for (; i + 16 <= half; i += 16) {
+            const V a = load(x + i), b = load(x + half + i);
+            store(x + i, fma(a, load(cos_sin + i), mul(b, load(sines + i))));
+            store(x + half + i, fma(b, load(cos_sin + half + i), mul(a, load(sines + half + i))));
+        }
+        if (i < half) {
+            const uint32_t rest = half - i;
+            const V a = load_first(x + i, rest), b = load_first(x + half + i, rest);
+            store_first(x + i, fma(a, load_first(cos_sin + i, rest), mul(b, load_first(sines + i, rest))), rest);
+            store_first(x + half + i, fma(b, load_first(cos_sin + half + i, rest), mul(a, load_first(sines + half + i, rest))), rest);
         }
     }
 }
@@ -118,8 +181,13 @@ static void quantize(const QuantizeArgs& a) {
 
 static void install_elementwise(KernelTable& table) {
     table.rms_norm = rms_norm;
-    table.silu_mul = silu_mul;
+    table.activate_mul[static_cast<size_t>(Activation::silu)] = activate_mul<silu_lanes>;
+    table.activate_mul[static_cast<size_t>(Activation::gelu_tanh)] = activate_mul<gelu_lanes>;
+    table.scale = scale_by;
+    table.add_scaled = add_scaled;
+    table.soft_cap = soft_cap;
     table.add = add_into;
-    table.rope = rope;
+    table.rope[static_cast<size_t>(RopePairs::neighbours)] = rope_neighbours;
+    table.rope[static_cast<size_t>(RopePairs::halves)] = rope_halves;
     table.quantize = quantize;
 }
