@@ -26,10 +26,11 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 using commands::InspectOptions;
+using commands::QuantizeOptions;
 using commands::RunOptions;
 using commands::ServeOptions;
 
-constexpr unsigned on_serve = 1, on_run = 2, on_inspect = 4, on_version = 8, on_help = 16;
+constexpr unsigned on_serve = 1, on_run = 2, on_inspect = 4, on_version = 8, on_help = 16, on_quantize = 32;
 constexpr unsigned on_load = on_serve | on_run;
 
 using Set = Result<void> (*)(Parsed&, std::string_view);
@@ -65,6 +66,7 @@ template <typename Owner>
 Owner& part(Parsed& parsed) {
     if constexpr (std::is_same_v<Owner, ServeOptions>) return parsed.serve;
     else if constexpr (std::is_same_v<Owner, RunOptions>) return parsed.run;
+    else if constexpr (std::is_same_v<Owner, QuantizeOptions>) return parsed.quantize;
     else return parsed.inspect;
 }
 
@@ -202,6 +204,13 @@ Result<void> to_isa(Parsed& parsed, std::string_view text) {
     return {};
 }
 
+Result<void> to_threads(Parsed& parsed, std::string_view text) {
+    auto value = number<uint32_t>(text, 0, kernels::cpu::threads_max);
+    if (!value) return value.take_error();
+    parsed.serve.threads = parsed.quantize.threads = value.value();
+    return {};
+}
+
 Result<void> to_activations(Parsed& parsed, std::string_view text) {
     if (text != "16" && text != "8") return bad("16 or 8");
     parsed.serve.activation_bits = text == "16" ? 16 : 8;
@@ -267,7 +276,7 @@ constexpr Option table[] = {
     {"context", 'c', "N", "the model's", on_load | on_inspect, to_context, "tokens one sequence may hold; the start is refused when not one fits"},
     {"kv-budget", 0, "BYTES", "auto", on_load, to_kv_budget, "memory for keys and values, once and for all; auto takes a share of what is free"},
     {"kv-type", 0, "TYPE", "f16", on_load | on_inspect, to_kv_type, "keys and values as f16 or f32"},
-    {"threads", 't', "N", "all allowed", on_load, to_number<&ServeOptions::threads, 0, kernels::cpu::threads_max>, "compute threads; the default follows affinity and cgroup limits"},
+    {"threads", 't', "N", "all allowed", on_load | on_quantize, to_threads, "compute threads; the default follows affinity and cgroup limits"},
     {"isa", 0, "NAME", "best present", on_load, to_isa, "force scalar, avx2 or avx512 kernels"},
     {"activation-bits", 0, "N", "16", on_load, to_activations, "16: products as exact as the file's weights; 8: faster prompts with the rounding error that other programs have"},
     {"max-sequences", 0, "N", "64", on_serve | on_inspect, to_sequences, "sequences that may run at once"},
@@ -298,6 +307,9 @@ constexpr Option table[] = {
     {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 0, limits::model_context_tokens>, "longest answer"},
     {"raw", 0, "", "off", on_run, to_switch<&RunOptions::raw, true>, "give the prompt to the model as it is, without the chat template"},
     {"no-stats", 0, "", "off", on_run, to_switch<&RunOptions::no_stats, true>, "no line of token counts and times"},
+    // the quantizer
+    {"imatrix", 0, "FILE", "none", on_quantize, to_text<&QuantizeOptions::importance>, "importance matrix (GGUF or .dat): what an error in each column costs"},
+    {"allow-requantize", 0, "", "off", on_quantize, to_switch<&QuantizeOptions::allow_requantize, true>, "take tensors that are quantized already"},
     // shared
     {"json", 0, "", "off", on_run | on_inspect | on_version, to_json, "print JSON"},
     {"format", 0, "NAME", "text", on_help, to_format, "help as text, markdown (the README's options), man (the manual page) or formats (tensor formats)"},
@@ -315,6 +327,7 @@ constexpr CommandRow commands_table[] = {
     {Command::serve, "serve", on_serve, "MODEL.gguf", "serve a model: chat page, OpenAI-compatible API, metrics"},
     {Command::run, "run", on_run, "MODEL.gguf [PROMPT...]", "chat in the terminal; with a prompt or a pipe, answer once and exit"},
     {Command::inspect, "inspect", on_inspect, "MODEL.gguf", "show a model file: metadata, tensors, what a context would take"},
+    {Command::quantize, "quantize", on_quantize, "IN.gguf OUT.gguf TYPE", "write a model in a smaller format, such as Q4_K_M"},
     {Command::version, "version", on_version, "", "version, compiler and the CPU paths of this machine"},
     {Command::help, "help", on_help, "[COMMAND]", "help, for one command or for all"},
 };
@@ -465,6 +478,13 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
             }
             break;
         }
+        case Command::quantize:
+            if (operands.size() != 3)
+                return Error{ErrorCode::invalid_argument, "hearth quantize needs three operands: hearth quantize " + std::string(row->operands), {}};
+            parsed.quantize.in = std::string(operands[0]);
+            parsed.quantize.out = std::string(operands[1]);
+            parsed.quantize.type = std::string(operands[2]);
+            break;
         case Command::help:
             if (!operands.empty()) {
                 for (const CommandRow& candidate : commands_table)
