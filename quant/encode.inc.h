@@ -161,10 +161,10 @@ void encode(Type type, const float* x, const float* importance, std::byte* dst, 
         case Type::iq4_nl: return EACH(BlockIQ4_NL, encode_scaled<Levels>(v, i, out, {-150, 4, 16, 2}));
         case Type::q4_1: return EACH(BlockQ4_1, encode_line<15>(v, i, out));
         case Type::q5_1: return EACH(BlockQ5_1, encode_line<31>(v, i, out));
-        case Type::q3_k: return EACH(BlockQ3_K, encode_levels<Integers<-4, 3>, 16>(v, i, out, {-5.5f, 0.3f, 8, 3, 2}, -32, 31));
+        case Type::q3_k: return EACH(BlockQ3_K, encode_levels<Integers<-4, 3>, 16>(v, i, out, {-5.5f, 0.3f, 8, 2, 1}, -32, 31));
         case Type::q6_k: return EACH(BlockQ6_K, encode_levels<Integers<-32, 31>, 16>(v, i, out, {-33.5f, 0.4f, 8, 2, 2}, -128, 127));
         case Type::iq4_xs: return EACH(BlockIQ4_XS, encode_levels<Levels, 32>(v, i, out, {-150, 4, 16, 2, 2}, -32, 31));
-        case Type::q2_k: return EACH(BlockQ2_K, encode_lines<3, 16>(v, i, out, 0.4f, 4, 3, 15));
+        case Type::q2_k: return EACH(BlockQ2_K, encode_lines<3, 16>(v, i, out, 0.4f, 3, 3, 15));
         case Type::q4_k: return EACH(BlockQ4_K, encode_lines<15, 32>(v, i, out, 0.2f, 3, 3, 63));
         case Type::q5_k: return EACH(BlockQ5_K, encode_lines<31, 32>(v, i, out, 0.1f, 2, 3, 63));
         default: CHECK(!"a format that needs no search");
