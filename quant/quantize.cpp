@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "quant/codec.h"
+#include "quant/encode.h"
+#include "quant/pack.h"
 
 namespace quant {
 namespace {
@@ -16,6 +18,26 @@ void decode_blocks(const std::byte* src, float* dst, uint64_t n_blocks) {
     const auto* blocks = reinterpret_cast<const Block*>(src);
     for (uint64_t k = 0; k < n_blocks; ++k)
         for (uint32_t i = 0; i < elements; ++i) dst[k * elements + i] = Codec<type>::decode(blocks[k], i);
+}
+
+// An integer format decodes to scale * code + offset with |code| <= 128. Scale and offset are products of an fp16 and a
+// small integer, so finite ones stay far below the greatest fp32: a look at them is a look at every weight.
+template <Type type>
+bool finite_blocks(const std::byte* src, uint64_t n_blocks) {
+    using C = Codec<type>;
+    const auto* blocks = reinterpret_cast<const typename C::Block*>(src);
+    for (uint64_t k = 0; k < n_blocks; ++k) {
+        if constexpr (info(type).block_elements == 1) {
+            if (!std::isfinite(C::decode(blocks[k], 0))) return false;
+        } else {
+            for (uint32_t i = 0; i < info(type).block_elements; i += C::group) {
+                if (!std::isfinite(C::scale(blocks[k], i))) return false;
+                if constexpr (C::has_offset)
+                    if (!std::isfinite(C::offset(blocks[k], i))) return false;
+            }
+        }
+    }
+    return true;
 }
 
 // The code of a finite or non-finite float in [0, code_max]: truncated, clamped, NaN to 0. Never an undefined cast.
@@ -31,48 +53,54 @@ float inverse(float d) {
     return std::isfinite(id) ? id : 0.0f;
 }
 
+// To nearest, halves away from zero; exact. Codes are within 127; NaN and what is beyond 127.5 become 0.
+int round_away(float x) {
+    const float bounded = std::fabs(x) < 127.5f ? x : 0;
+    const int whole = static_cast<int>(bounded);
+    const float rest = bounded - static_cast<float>(whole);
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
 void encode_q8_0(const float* x, BlockQ8_0& out) {
     float magnitude = 0;
-    for (int i = 0; i < 32; ++i) magnitude = std::fmax(magnitude, std::fabs(x[i]));
+    for (int i = 0; i < 32; ++i) magnitude = magnitude > std::fabs(x[i]) ? magnitude : std::fabs(x[i]);
     const float d = magnitude / 127;
     const float id = inverse(d);
     out.d = f32_to_f16(d);
-    for (int i = 0; i < 32; ++i) {
-        const float code = std::round(x[i] * id);  // halves away from zero
-        out.qs[i] = code >= -127 && code <= 127 ? static_cast<int8_t>(code) : int8_t{0};
-    }
+    for (int i = 0; i < 32; ++i) out.qs[i] = static_cast<int8_t>(round_away(x[i] * id));
 }
 
-void encode_q4_0(const float* x, BlockQ4_0& out) {
-    // The value of greatest magnitude (the first of equals) becomes exactly code -8.
+// The value of greatest magnitude (the first of equals) becomes exactly the code -half.
+template <int half, typename Block>
+void encode_symmetric(const float* x, Block& out) {
     float extreme = x[0];
     for (int i = 1; i < 32; ++i)
         if (std::fabs(x[i]) > std::fabs(extreme)) extreme = x[i];
-    const float d = extreme / -8;
+    const float d = extreme / -half;
     const float id = inverse(d);
-    out.d = f32_to_f16(d);
-    for (int i = 0; i < 16; ++i) {
-        const uint8_t low = clamp_code(x[i] * id + 8.5f, 15);
-        const uint8_t high = clamp_code(x[i + 16] * id + 8.5f, 15);
-        out.qs[i] = static_cast<uint8_t>(low | high << 4);
-    }
+    uint8_t codes[32];
+    for (int i = 0; i < 32; ++i) codes[i] = clamp_code(x[i] * id + (half + 0.5f), 2 * half - 1);
+    detail::pack(out, f32_to_f16(d), codes);
 }
 
-void encode_q4_1(const float* x, BlockQ4_1& out) {
-    float low_value = x[0], high_value = x[0];
+// The least value becomes code 0, the greatest code `top`.
+template <int top, typename Block>
+void encode_range(const float* x, Block& out) {
+    float low = x[0], high = x[0];
     for (int i = 1; i < 32; ++i) {
-        if (x[i] < low_value) low_value = x[i];
-        if (x[i] > high_value) high_value = x[i];
+        if (x[i] < low) low = x[i];
+        if (x[i] > high) high = x[i];
     }
-    const float d = (high_value - low_value) / 15;
+    const float d = (high - low) / top;
     const float id = inverse(d);
-    out.d = f32_to_f16(d);
-    out.m = f32_to_f16(low_value);
-    for (int i = 0; i < 16; ++i) {
-        const uint8_t low = clamp_code((x[i] - low_value) * id + 0.5f, 15);
-        const uint8_t high = clamp_code((x[i + 16] - low_value) * id + 0.5f, 15);
-        out.qs[i] = static_cast<uint8_t>(low | high << 4);
-    }
+    uint8_t codes[32];
+    for (int i = 0; i < 32; ++i) codes[i] = clamp_code((x[i] - low) * id + 0.5f, top);
+    detail::pack(out, f32_to_f16(d), f32_to_f16(low), codes);
+}
+
+template <typename Block, typename Body>
+void each_block(const float* src, std::byte* dst, uint64_t n_blocks, Body body) {
+    for (uint64_t k = 0; k < n_blocks; ++k) body(src + k * 32, reinterpret_cast<Block*>(dst)[k]);
 }
 
 }  // namespace
@@ -88,22 +116,26 @@ void dequantize_row(Type type, const std::byte* src, float* dst, uint64_t n) {
     }
 }
 
-bool can_quantize(Type type) {
-    switch (type) {
-        case Type::f32:
-        case Type::f16:
-        case Type::bf16:
-        case Type::q8_0:
-        case Type::q4_0:
-        case Type::q4_1: return true;
-        default: return false;
-    }
-}
-
-void quantize_row(Type type, const float* src, std::byte* dst, uint64_t n) {
-    CHECK(can_quantize(type));
+bool all_finite(Type type, const std::byte* src, uint64_t n) {
     CHECK_EQ(n % info(type).block_elements, 0u);
     const uint64_t n_blocks = n / info(type).block_elements;
+    switch (type) {
+#define X(id, name, number, elements, bytes) \
+    case Type::id: return finite_blocks<Type::id>(src, n_blocks);
+        QUANT_TYPES(X)
+#undef X
+    }
+    return false;
+}
+
+void quantize_row(Type type, const float* src, std::byte* dst, uint64_t n, const float* importance) {
+    CHECK_EQ(n % info(type).block_elements, 0u);
+    const uint64_t n_blocks = n / info(type).block_elements;
+    const bool ruled = type == Type::q4_0 || type == Type::q4_1 || type == Type::q5_0 || type == Type::q5_1;
+    if (importance && ruled) {
+        static const detail::Encode search = detail::best_encode();
+        return search(type, src, importance, dst, n);
+    }
     switch (type) {
         case Type::f32: std::memcpy(dst, src, n * sizeof(float)); break;
         case Type::f16:
@@ -112,16 +144,15 @@ void quantize_row(Type type, const float* src, std::byte* dst, uint64_t n) {
         case Type::bf16:
             for (uint64_t i = 0; i < n; ++i) reinterpret_cast<BlockBF16*>(dst)[i].value = f32_to_bf16(src[i]);
             break;
-        case Type::q8_0:
-            for (uint64_t k = 0; k < n_blocks; ++k) encode_q8_0(src + k * 32, reinterpret_cast<BlockQ8_0*>(dst)[k]);
-            break;
-        case Type::q4_0:
-            for (uint64_t k = 0; k < n_blocks; ++k) encode_q4_0(src + k * 32, reinterpret_cast<BlockQ4_0*>(dst)[k]);
-            break;
-        case Type::q4_1:
-            for (uint64_t k = 0; k < n_blocks; ++k) encode_q4_1(src + k * 32, reinterpret_cast<BlockQ4_1*>(dst)[k]);
-            break;
-        default: break;
+        case Type::q8_0: each_block<BlockQ8_0>(src, dst, n_blocks, encode_q8_0); break;
+        case Type::q4_0: each_block<BlockQ4_0>(src, dst, n_blocks, encode_symmetric<8, BlockQ4_0>); break;
+        case Type::q5_0: each_block<BlockQ5_0>(src, dst, n_blocks, encode_symmetric<16, BlockQ5_0>); break;
+        case Type::q4_1: each_block<BlockQ4_1>(src, dst, n_blocks, encode_range<15, BlockQ4_1>); break;
+        case Type::q5_1: each_block<BlockQ5_1>(src, dst, n_blocks, encode_range<31, BlockQ5_1>); break;
+        default: {
+            static const detail::Encode search = detail::best_encode();
+            search(type, src, importance, dst, n);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
         case options::Command::serve: return commands::serve_command(options.serve);
         case options::Command::run: return commands::run_command(options.serve, options.run);
         case options::Command::inspect: return commands::inspect_command(options.inspect, std::cout, std::cerr);
+        case options::Command::quantize: return commands::quantize_command(options.quantize, std::cout, std::cerr);
         case options::Command::version: return commands::version_command(options.version_json, std::cout);
         case options::Command::help: std::cout << options::help(options.help_of, options.help_format); return 0;
         case options::Command::none: std::cerr << options::help(options::Command::none, options::HelpFormat::text); return 2;

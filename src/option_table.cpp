@@ -21,10 +21,11 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 using commands::InspectOptions;
+using commands::QuantizeOptions;
 using commands::RunOptions;
 using commands::ServeOptions;
 
-constexpr unsigned on_serve = 1, on_run = 2, on_inspect = 4, on_version = 8, on_help = 16;
+constexpr unsigned on_serve = 1, on_run = 2, on_inspect = 4, on_version = 8, on_help = 16, on_quantize = 32;
 constexpr unsigned on_load = on_serve | on_run;
 
 Error bad(std::string allowed) { return Error{ErrorCode::invalid_argument, std::move(allowed), {}}; }
@@ -58,6 +59,7 @@ template <typename Owner>
 Owner& part(Parsed& parsed) {
     if constexpr (std::is_same_v<Owner, ServeOptions>) return parsed.serve;
     else if constexpr (std::is_same_v<Owner, RunOptions>) return parsed.run;
+    else if constexpr (std::is_same_v<Owner, QuantizeOptions>) return parsed.quantize;
     else return parsed.inspect;
 }
 
@@ -195,6 +197,13 @@ Result<void> to_isa(Parsed& parsed, std::string_view text) {
     return {};
 }
 
+Result<void> to_threads(Parsed& parsed, std::string_view text) {
+    auto value = number<uint32_t>(text, 0, kernels::cpu::threads_max);
+    if (!value) return value.take_error();
+    parsed.serve.threads = parsed.quantize.threads = value.value();
+    return {};
+}
+
 Result<void> to_activations(Parsed& parsed, std::string_view text) {
     if (text != "16" && text != "8") return bad("16 or 8");
     parsed.serve.activation_bits = text == "16" ? 16 : 8;
@@ -250,12 +259,13 @@ constexpr Option options_rows[] = {
     {"context", 'c', "N", "the model's", on_load | on_inspect, to_context, "tokens one sequence may hold; the start is refused when not one fits"},
     {"kv-budget", 0, "BYTES", "auto", on_load, to_kv_budget, "memory for keys and values, once and for all; auto takes a share of what is free"},
     {"kv-type", 0, "TYPE", "f16", on_load | on_inspect, to_kv_type, "keys and values as f16 or f32"},
-    {"threads", 't', "N", "all allowed", on_load, to_number<&ServeOptions::threads, 0, kernels::cpu::threads_max>, "compute threads; the default follows affinity and cgroup limits"},
+    {"threads", 't', "N", "all allowed", on_load | on_quantize, to_threads, "compute threads; the default follows affinity and cgroup limits"},
     {"isa", 0, "NAME", "best present", on_load, to_isa, "force scalar, avx2 or avx512 kernels"},
     {"activation-bits", 0, "N", "16", on_load, to_activations, "16: products as exact as the file's weights; 8: faster prompts with the rounding error that other programs have"},
     {"max-sequences", 0, "N", "64", on_serve | on_inspect, to_sequences, "sequences that may run at once"},
     {"default-max-tokens", 0, "N", "2048", on_load, to_number<&ServeOptions::default_max_tokens, 1, limits::model_context_tokens>, "length of an answer whose request names none"},
     {"no-prefix-cache", 0, "", "off", on_load, to_switch<&ServeOptions::prefix_cache, false>, "compute every prompt anew"},
+    {"chat-template", 0, "FILE", "the file's", on_load, to_text<&ServeOptions::chat_template>, "a Jinja chat template instead of the file's own; chatml, gemma and llama3 name built-in ones"},
     // the server
     {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_address, "numeric address to bind; beyond loopback a key file is required"},
     {"port", 'p', "N", "8080", on_serve, to_number<&ServeOptions::port, 0, 65535>, "port to bind; 0 takes any free one"},
@@ -281,6 +291,9 @@ constexpr Option options_rows[] = {
     {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 0, limits::model_context_tokens>, "longest answer"},
     {"raw", 0, "", "off", on_run, to_switch<&RunOptions::raw, true>, "give the prompt to the model as it is, without the chat template"},
     {"no-stats", 0, "", "off", on_run, to_switch<&RunOptions::no_stats, true>, "no line of token counts and times"},
+    // the quantizer
+    {"imatrix", 0, "FILE", "none", on_quantize, to_text<&QuantizeOptions::importance>, "importance matrix (GGUF or .dat): what an error in each column costs"},
+    {"allow-requantize", 0, "", "off", on_quantize, to_switch<&QuantizeOptions::allow_requantize, true>, "take tensors that are quantized already"},
     // shared
     {"json", 0, "", "off", on_run | on_inspect | on_version, to_json, "print JSON"},
     {"format", 0, "NAME", "text", on_help, to_format, "help as text, markdown (the README's options), man (the manual page) or formats (tensor formats)"},
@@ -290,6 +303,7 @@ constexpr CommandRow command_rows[] = {
     {Command::serve, "serve", on_serve, "MODEL.gguf", "serve a model: chat page, OpenAI-compatible API, metrics"},
     {Command::run, "run", on_run, "MODEL.gguf [PROMPT...]", "chat in the terminal; with a prompt or a pipe, answer once and exit"},
     {Command::inspect, "inspect", on_inspect, "MODEL.gguf", "show a model file: metadata, tensors, what a context would take"},
+    {Command::quantize, "quantize", on_quantize, "IN.gguf OUT.gguf TYPE", "write a model in a smaller format, such as Q4_K_M"},
     {Command::version, "version", on_version, "", "version, compiler and the CPU paths of this machine"},
     {Command::help, "help", on_help, "[COMMAND]", "help, for one command or for all"},
 };

@@ -132,6 +132,13 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
             }
             break;
         }
+        case Command::quantize:
+            if (operands.size() != 3)
+                return Error{ErrorCode::invalid_argument, "hearth quantize needs three operands: hearth quantize " + std::string(row->operands), {}};
+            parsed.quantize.in = std::string(operands[0]);
+            parsed.quantize.out = std::string(operands[1]);
+            parsed.quantize.type = std::string(operands[2]);
+            break;
         case Command::help:
             if (!operands.empty()) {
                 for (const CommandRow& candidate : command_table())

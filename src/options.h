@@ -8,12 +8,13 @@
 
 #include "base/result.h"
 #include "commands/inspect.h"
+#include "commands/quantize.h"
 #include "commands/run.h"
 #include "commands/serve.h"
 
 namespace options {
 
-enum class Command { none, serve, run, inspect, version, help };
+enum class Command { none, serve, run, inspect, quantize, version, help };
 enum class HelpFormat { text, markdown, man, formats };
 
 struct Parsed {
@@ -24,6 +25,7 @@ struct Parsed {
     commands::ServeOptions serve;      // what loads a model is here for run too
     commands::RunOptions run;
     commands::InspectOptions inspect;
+    commands::QuantizeOptions quantize;
 };
 
 // `environment` is asked for each HEARTH_* name; null when unset. Flags stand above it. An error names the flag

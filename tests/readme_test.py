@@ -150,6 +150,18 @@ class Readme(unittest.TestCase):
         self.assertIn("llama", self.works(inspect))
         self.assertIn("hearth", self.works(version))
 
+    def test_quantizing(self):
+        """The README's command, from the model decoded to F16."""
+        command = section("Smaller files").split("```sh\n")[1].split("```")[0].strip()
+        source, target = (str(pathlib.Path(self.folder.name) / name) for name in ("model-f16.gguf", "model-q4.gguf"))
+        command = command.replace("path/to/model-f16.gguf", source).replace("path/to/model-q4.gguf", target)
+        self.works(f"build/hearth quantize path/to/model.gguf {source} F16 --allow-requantize")
+        self.assertIn("Q4_K_M", self.works(command))
+        for recipe in subprocess.run([BIN, "quantize", MODEL, target, "?"], capture_output=True, text=True).stderr.split("allowed are ")[1].split():
+            self.assertRegex(section("Smaller files"), rf"\b{recipe}\b")
+        os.unlink(source)
+        os.unlink(target)
+
     def test_help_of_the_script(self):
         self.assertIn("./dev test", self.works("./dev help").replace("  test ", "./dev test "))
 
@@ -159,7 +171,7 @@ class Readme(unittest.TestCase):
             self.assertEqual(between(name), printed, f"paste the output of `hearth help --format {format}` between the {name} marks of README.md")
 
     def test_every_block_is_run_here(self):
-        self.assertEqual(len(blocks("sh")), 8)
+        self.assertEqual(len(blocks("sh")), 9)
         self.assertEqual(len(blocks("python")), 1)
 
 

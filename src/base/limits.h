@@ -27,6 +27,8 @@ inline constexpr uint32_t model_experts = 1'024;
 inline constexpr uint32_t model_head_dim = 1'024;
 inline constexpr uint32_t model_context_tokens = 1 << 24;       // the longest context a file may claim
 
+inline constexpr size_t quantize_chunk_bytes = 16 * mib;        // of a tensor, read and encoded before it is written: bounds the quantizer's memory
+
 // --- text (text/) ----------------------------------------------------------------------------------
 inline constexpr size_t vocab_tokens = 1 << 20;
 inline constexpr size_t vocab_token_bytes = 64 * kib;           // text of one token

@@ -112,6 +112,14 @@ class MappedFile final : public FileView {
         return {};
     }
 
+    void release(std::span<const std::byte> part) const override {
+        static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+        const uintptr_t begin = reinterpret_cast<uintptr_t>(part.data()) / page * page;
+        const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
+        // A private mapping that nobody wrote to: dropped pages come back from the file.
+        if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+
   private:
     size_t size() const { return static_cast<size_t>(opened_.st_size); }
 

@@ -18,6 +18,9 @@ class FileView {
     // An error (io) when the file changed size or was written to since it was opened: what was read may be a mixture.
     // Call it after the last read, before what was read is believed.
     virtual Result<void> check_unchanged() const = 0;
+    // A hint that these bytes of the view are not needed again soon, for one pass over a file that is larger than the
+    // memory one wants to take. They stay readable.
+    virtual void release(std::span<const std::byte>) const {}
 };
 
 class FileSystem {

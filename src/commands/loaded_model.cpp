@@ -16,6 +16,7 @@
 #include "commands/words.h"
 #include "gguf/file.h"
 #include "kernels/cpu/cpu.h"
+#include "text/builtin_templates.h"
 
 namespace commands {
 namespace {
@@ -95,21 +96,40 @@ std::string token_text(const text::Tokenizer& tokenizer, text::TokenId id) {
     return id < 0 ? std::string() : std::string(tokenizer.token_bytes(id));
 }
 
-void load_template(const gguf::File& file, LoadedModel& out) {
+// The model file's own template may be broken (then there is no chat, and template_problem says why); one that was asked for
+// may not.
+Result<void> load_template(const gguf::File& file, const ServeOptions& options, const base::FileSystem& files, LoadedModel& out) {
+    if (!options.chat_template.empty()) {
+        std::string source;
+        if (const auto builtin = text::builtin_template(options.chat_template)) {
+            source = *builtin;
+        } else {
+            Result<std::unique_ptr<base::FileView>> view = files.open_mapped(options.chat_template);
+            if (!view) return bad_option("chat-template", base::cat(view.error().message, " (built-in ones: ", text::builtin_template_names(), ")"));
+            const std::span<const std::byte> bytes = view.value()->bytes();
+            source.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        }
+        Result<std::unique_ptr<text::ChatTemplate>> parsed = text::ChatTemplate::parse(std::move(source));
+        if (!parsed) return bad_option("chat-template", base::cat(base::printable(options.chat_template, 200), ": ", parsed.error().message));
+        out.chat_template = std::move(parsed).value();
+        return {};
+    }
+    const std::string hint = base::cat("; --chat-template takes a file or one of ", text::builtin_template_names());
     if (!file.find("tokenizer.chat_template")) {
-        out.template_problem = "the file has no chat template";
-        return;
+        out.template_problem = "the file has no chat template" + hint;
+        return {};
     }
     Result<std::string_view> source = file.get_string("tokenizer.chat_template");
     if (!source) {
-        out.template_problem = source.error().message;
-        return;
+        out.template_problem = source.error().message + hint;
+        return {};
     }
     Result<std::unique_ptr<text::ChatTemplate>> parsed = text::ChatTemplate::parse(std::string(source.value()));
     if (parsed)
         out.chat_template = std::move(parsed).value();
     else
-        out.template_problem = parsed.error().message;
+        out.template_problem = parsed.error().message + hint;
+    return {};
 }
 
 }  // namespace
@@ -183,7 +203,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
                            base::cat(base::printable(options.model_path, limits::file_name_bytes_shown), ": the vocabulary has ", out->tokenizer->n_vocab(),
                                      " tokens, the embeddings only ", config.value().n_vocab),
                            ""};
-    load_template(file, *out);
+    if (Result<void> chat = load_template(file, options, files, *out); !chat) return chat.take_error();
 
     Result<std::unique_ptr<kernels::Backend>> backend = kernels::cpu::create({options.threads, options.isa, options.activation_bits});
     if (!backend) return backend.take_error();

@@ -26,6 +26,7 @@ struct ServeOptions {
     std::string isa;                                     // scalar, avx2, avx512; empty: the best present
     uint32_t activation_bits = 16;                       // 16: products as exact as the weights; 8: faster prompts (kernels/cpu/cpu.h)
     bool prefix_cache = true;
+    std::string chat_template;                    // a file with a Jinja template, or a built-in one's name; empty: the model file's own
     std::string api_key_file;                     // one key a line, # comments; empty: no key asked for
     bool insecure = false;                        // bind beyond loopback without a key
     std::vector<std::string> hosts;               // further names accepted in the Host header

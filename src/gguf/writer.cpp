@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/limits.h"
 #include "base/message.h"
@@ -31,6 +32,7 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t n = ::write(fd, bytes.data(), bytes.size());
         if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO;
         if (n <= 0) return false;
         bytes = bytes.subspan(static_cast<size_t>(n));
     }
@@ -100,13 +102,20 @@ void Writer::add_tensor(std::string_view name, quant::Type type, std::span<const
 }
 
 void Writer::add_tensor(std::string_view name, quant::Type type, std::span<const uint64_t> dims, Producer producer) {
+    add_streamed_tensor(name, type, dims, [producer = std::move(producer)](const Sink& sink) -> base::Result<void> {
+        sink(producer());  // write() sees a refusal
+        return {};
+    });
+}
+
+void Writer::add_streamed_tensor(std::string_view name, quant::Type type, std::span<const uint64_t> dims, Stream stream) {
     CHECK(!name.empty() && name.size() <= limits::gguf_tensor_name_bytes);
     CHECK(names_.emplace(name).second);
     CHECK(!dims.empty() && dims.size() <= limits::gguf_dims);
     const uint64_t n_elements = std::accumulate(dims.begin(), dims.end(), uint64_t{1}, std::multiplies<>());
     CHECK(n_elements > 0);
     CHECK_EQ(dims[0] % quant::info(type).block_elements, 0u);
-    tensors_.push_back({std::string(name), type, {dims.begin(), dims.end()}, quant::row_bytes(type, n_elements), std::move(producer)});
+    tensors_.push_back({std::string(name), type, {dims.begin(), dims.end()}, quant::row_bytes(type, n_elements), std::move(stream)});
 }
 
 base::Result<void> Writer::write(const Sink& sink) const {
@@ -130,9 +139,16 @@ base::Result<void> Writer::write(const Sink& sink) const {
     if (!sink(head)) return refused;
     const std::vector<std::byte> zeros(alignment_);
     for (const Tensor& tensor : tensors_) {
-        const std::span<const std::byte> data = tensor.producer();
-        CHECK_EQ(data.size(), tensor.n_bytes);
-        if (!sink(data)) return refused;
+        uint64_t n_bytes = 0;
+        bool taken = true;
+        const Sink counted = [&](std::span<const std::byte> part) {
+            n_bytes += part.size();
+            return taken = taken && sink(part);
+        };
+        auto result = tensor.stream(counted);
+        if (!taken) return refused;
+        if (!result) return result.take_error();
+        CHECK_EQ(n_bytes, tensor.n_bytes);
         if (!sink(std::span(zeros).first(padding(tensor.n_bytes, alignment_)))) return refused;
     }
     return {};
@@ -148,28 +164,40 @@ std::vector<std::byte> Writer::bytes() const {
     return out;
 }
 
-base::Result<void> Writer::write_file(const std::string& path) const {
-    const std::string partial = path + ".partial";
+base::Result<void> Writer::write_file(const std::string& path, const Check& check) const {
+    // Removes the partial file however this function is left, unless it got its name.
+    struct Partial {
+        std::string path;
+        int fd = -1;
+        bool keep = false;
+        ~Partial() {
+            if (fd >= 0) ::close(fd);
+            if (!path.empty() && !keep) ::unlink(path.c_str());
+        }
+    } partial;
     const auto io_error = [&](std::string_view what) {
-        const int code = errno;
-        ::unlink(partial.c_str());
-        return base::Error{base::ErrorCode::io, base::cat(base::printable(path, 200), ": ", what, ": ", std::strerror(code)), ""};
+        return base::Error{base::ErrorCode::io, base::cat(base::printable(path, 200), ": ", what, ": ", std::strerror(errno)), ""};
     };
-    const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return io_error("cannot create");
-    const auto result = write([&](std::span<const std::byte> part) { return write_all(fd, part); });
-    if (!result) {
-        const base::Error error = io_error("cannot write");
-        ::close(fd);
-        return error;
+    partial.fd = ::open(partial_path(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (partial.fd < 0) return io_error("cannot create");
+    partial.path = partial_path(path);
+    int write_error = 0;
+    auto result = write([&](std::span<const std::byte> part) {
+        if (write_all(partial.fd, part)) return true;
+        write_error = errno;
+        return false;
+    });
+    if (write_error != 0) {
+        errno = write_error;
+        return io_error("cannot write");
     }
-    if (::fsync(fd) != 0) {
-        const base::Error error = io_error("cannot flush");
-        ::close(fd);
-        return error;
-    }
-    if (::close(fd) != 0) return io_error("cannot close");
-    if (::rename(partial.c_str(), path.c_str()) != 0) return io_error("cannot rename");
+    if (!result) return result.take_error();
+    if (::fsync(partial.fd) != 0) return io_error("cannot flush");
+    if (::close(std::exchange(partial.fd, -1)) != 0) return io_error("cannot close");
+    if (check)
+        if (auto sound = check(partial.path); !sound) return sound.take_error();
+    if (::rename(partial.path.c_str(), path.c_str()) != 0) return io_error("cannot rename");
+    partial.keep = true;
     return {};
 }
 

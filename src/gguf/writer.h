@@ -52,13 +52,21 @@ class Writer {
     using Producer = std::function<std::span<const std::byte>()>;
     void add_tensor(std::string_view name, quant::Type type, std::span<const uint64_t> dims, Producer producer);
 
-    // The whole file through `sink`, in order; false from it stops and is reported as an io error.
+    // The same, in pieces: the stream gives all bytes of the tensor to the sink, in order. An error ends the writing and is
+    // what write() returns; so is a sink that takes no more.
     using Sink = std::function<bool(std::span<const std::byte>)>;
+    using Stream = std::function<base::Result<void>(const Sink& sink)>;
+    void add_streamed_tensor(std::string_view name, quant::Type type, std::span<const uint64_t> dims, Stream stream);
+
+    // The whole file through `sink`, in order; false from it stops and is reported as an io error.
     base::Result<void> write(const Sink& sink) const;
     // The whole file in memory.
     std::vector<std::byte> bytes() const;
-    // Into PATH.partial, flushed to the disk, then renamed over PATH: a reader never sees half a file.
-    base::Result<void> write_file(const std::string& path) const;
+    // Into partial_path(path), flushed to the disk, then renamed over PATH: a reader never sees half a file. `check` looks at
+    // the finished partial file before it takes the name; its error, like any other, removes it.
+    using Check = std::function<base::Result<void>(const std::string& partial)>;
+    base::Result<void> write_file(const std::string& path, const Check& check = {}) const;
+    static std::string partial_path(const std::string& path) { return path + ".partial"; }
 
   private:
     struct Tensor {
@@ -66,7 +74,7 @@ class Writer {
         quant::Type type;
         std::vector<uint64_t> dims;
         uint64_t n_bytes = 0;
-        Producer producer;
+        Stream stream;
     };
 
     template <typename T>

@@ -54,6 +54,22 @@ TEST_F(Options, DefaultsOfServe) {
     EXPECT_EQ(p.serve.kv_type, "f16");
 }
 
+TEST_F(Options, Quantize) {
+    const auto p = parsed({"quantize", "in.gguf", "out.gguf", "Q4_K_M", "--imatrix", "i.gguf", "-t", "3", "--allow-requantize"});
+    EXPECT_EQ(p.command, Command::quantize);
+    EXPECT_EQ(p.quantize.in, "in.gguf");
+    EXPECT_EQ(p.quantize.out, "out.gguf");
+    EXPECT_EQ(p.quantize.type, "Q4_K_M");
+    EXPECT_EQ(p.quantize.importance, "i.gguf");
+    EXPECT_EQ(p.quantize.threads, 3u);
+    EXPECT_TRUE(p.quantize.allow_requantize);
+    EXPECT_FALSE(parsed({"quantize", "a", "b", "Q8_0"}).quantize.allow_requantize);
+    EXPECT_NE(refusal({"quantize", "in.gguf", "out.gguf"}).find("three operands"), std::string::npos);
+    EXPECT_NE(refusal({"quantize", "a", "b", "Q8_0", "c"}).find("three operands"), std::string::npos);
+    EXPECT_NE(refusal({"quantize", "a", "b", "Q8_0", "--port", "1"}).find("--port"), std::string::npos);
+    EXPECT_NE(refusal({"serve", "m", "--imatrix", "x"}).find("--imatrix"), std::string::npos);
+}
+
 TEST_F(Options, AFlagInEachSpelling) {
     EXPECT_EQ(parsed({"serve", "m", "--port", "81"}).serve.port, 81);
     EXPECT_EQ(parsed({"serve", "m", "--port=82"}).serve.port, 82);

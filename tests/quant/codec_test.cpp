@@ -79,7 +79,7 @@ void check_records(const std::vector<Record>& records) {
         decoded.insert(record.type);
     }
     EXPECT_EQ(decoded.size(), type_infos.size()) << "every format must be in the fixture";
-    EXPECT_EQ(encoded.size(), 6u);
+    EXPECT_EQ(encoded.size(), 8u);
     EXPECT_GT(non_finite, 1000u) << "the edge scales must be in the fixture";
 }
 
@@ -142,7 +142,7 @@ TEST(Codec, PartsAddUp) {
 // Whatever floats come in, an encoder writes a block and no sanitizer complains.
 TEST(Quantize, SurvivesAnyFloats) {
     uint32_t state = 1;
-    for (const Type type : {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1}) {
+    for (const Type type : {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1}) {
         for (int round = 0; round < 2000; ++round) {
             float x[32];
             std::byte bytes[128];

@@ -15,7 +15,7 @@ from gguf.quants import dequantize, quantize
 
 TYPES = [T.F32, T.F16, T.BF16, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1, T.Q8_0, T.Q2_K, T.Q3_K, T.Q4_K, T.Q5_K, T.Q6_K,
          T.IQ4_NL, T.IQ4_XS]
-ENCODED = [T.F32, T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1]
+ENCODED = [T.F32, T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1]
 
 # Byte offsets of the fp16 scales in a block.
 SCALE_OFFSETS = {T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0], T.Q2_K: [80, 82],

@@ -43,8 +43,8 @@ struct ModelSpec {
     bool tied_embeddings = false;  // true: no output.weight
     bool rope_freqs = false;       // adds rope_freqs.weight (head_dim / 2 factors from 1 to 8)
 
-    // Type of every matrix, and of the two embedding matrices; norms are always F32. A type that quant/ cannot encode
-    // gets random blocks whose scales give the wanted spread. Row lengths must be multiples of the type's block.
+    // Type of every matrix, and of the two embedding matrices; norms are always F32. The types whose encoder
+    // searches get random blocks whose scales give the wanted spread. Row lengths must be multiples of the type's block.
     quant::Type type = quant::Type::f32;
     quant::Type embedding_type = quant::Type::f32;
     std::function<quant::Type(std::string_view tensor)> type_of;  // overrides both when set
