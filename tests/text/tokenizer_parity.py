@@ -79,7 +79,7 @@ def main():
                         print(f"mismatch, parse_special={flag}: {raw!r}\n  ours      {got}\n  reference {list(want)}", file=sys.stderr)
     print(f"{name}: {count} strings, {ids} ids, {specials} strings with control tokens, {mismatches} mismatches; "
           f"{len(reference.differs)} code points excluded", file=sys.stderr)
-    return 0 if mismatches == 0 and specials > count // 20 and len(reference.differs) < 3_000 else 1
+    return 0 if mismatches == 0 and specials > count // 20 and len(reference.differs) < 6_000 else 1
 
 
 sys.exit(main())
