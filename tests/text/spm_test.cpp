@@ -2,7 +2,9 @@
 // text has the best score is joined, the leftmost first. Real vocabularies: tokenizer_parity.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "base/utf8.h"
 #include "tests/text/measure.h"
@@ -177,6 +179,73 @@ TEST(SpmTest, PiecesAcrossWordsAreFoundToo) {
     const auto t = make(w);
     EXPECT_EQ(encode(*t, "b a"), (Ids{across}));            // ▁a, then b▁a
     EXPECT_EQ(encode(*t, "ab ab"), (Ids{w.ab, w.sp_ab}));  // both ab before that
+}
+
+// The rule written down plainly: look at all pairs, join the best, again and again.
+Ids plain_rule(const SpmSpec& spec, const std::string& escaped) {
+    const auto piece = [&](const std::string& text) -> TokenId {
+        for (size_t i = 259; i < spec.tokens.size(); ++i) {
+            if (spec.tokens[i] == text) return static_cast<TokenId>(i);
+        }
+        return -1;
+    };
+    std::vector<std::string> symbols;
+    for (size_t at = 0; at < escaped.size();) {
+        const size_t bytes = base::utf8::decode(escaped, at).length;
+        symbols.push_back(escaped.substr(at, bytes));
+        at += bytes;
+    }
+    for (;;) {
+        size_t best = symbols.size();
+        float score = -INFINITY;
+        for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+            const TokenId id = piece(symbols[i] + symbols[i + 1]);
+            if (id >= 0 && (best == symbols.size() || spec.scores[static_cast<size_t>(id)] > score)) {
+                best = i;
+                score = spec.scores[static_cast<size_t>(id)];
+            }
+        }
+        if (best == symbols.size()) break;
+        symbols[best] += symbols[best + 1];
+        symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    }
+    Ids ids;
+    for (const std::string& symbol : symbols) {
+        if (const TokenId id = piece(symbol); id >= 0) {
+            ids.push_back(id);
+        } else {
+            for (const char c : symbol) ids.push_back(byte_id(static_cast<unsigned char>(c)));
+        }
+    }
+    return ids;
+}
+
+TEST(SpmTest, TheHeapFollowsThePlainRule) {
+    std::mt19937_64 rng(5);
+    static const char* const letters[] = {"a", "b", "é", "▁"};
+    for (int round = 0; round < 300; ++round) {
+        // Random pieces of few letters with few different scores: many ties, some with U+2581 inside.
+        SpmSpec spec;
+        spec.space_prefix = false;
+        const size_t pieces = 2 + rng() % 12;
+        for (size_t i = 0; i < pieces; ++i) {
+            std::string text;
+            for (size_t n = 1 + rng() % 5; n > 0; --n) text += letters[rng() % std::size(letters)];
+            if (std::find(spec.tokens.begin(), spec.tokens.end(), text) == spec.tokens.end()) spec.add(text, -static_cast<float>(rng() % 4));
+        }
+        const auto t = make(spec);
+        for (int k = 0; k < 20; ++k) {
+            std::string escaped, back;
+            for (size_t n = rng() % 30; n > 0; --n) escaped += letters[rng() % std::size(letters)];
+            const Ids ids = encode(*t, escaped);
+            ASSERT_EQ(ids, plain_rule(spec, escaped)) << escaped;
+            for (const TokenId id : ids) {
+                const std::string_view bytes = t->token_bytes(id);
+                for (const char c : bytes) back += c == ' ' ? std::string("▁") : std::string(1, c);
+            }
+            ASSERT_EQ(back, escaped);
+        }
+    }
 }
 
 TEST(SpmTest, BrokenOnesAreRefusedByName) {
