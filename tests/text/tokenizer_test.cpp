@@ -93,6 +93,39 @@ TEST(TokenizerTest, PreTokensAreThoseOfTheReference) {
     }
 }
 
+TEST(TokenizerTest, WhatTheNameOfThePreTokenizerBringsWithIt) {
+    support::VocabularySpec spec;
+    spec.add("xyz");  // no merge leads to it
+    const TokenId xyz = static_cast<TokenId>(spec.tokens.size()) - 1;
+    const Ids apart = {byte_id('x'), byte_id('y'), byte_id('z')};
+    EXPECT_EQ(encode(*make(spec), "xyz", false), apart);
+    spec.pre = "llama-bpe";  // ignore_merges, and BOS when the file doesn't say
+    EXPECT_EQ(encode(*make(spec), "xyz", false), (Ids{xyz}));
+    EXPECT_EQ(encode(*make(spec), {{"xyz", false}}, true), (Ids{1, xyz}));
+    EXPECT_EQ(encode(*make(spec), "12", false), (Ids{one_two}));
+    spec.types[static_cast<size_t>(xyz)] = 5;  // unused: a user's text never becomes it
+    EXPECT_EQ(encode(*make(spec), "xyz", false), apart);
+    spec.add_bos = false;
+    EXPECT_EQ(encode(*make(spec), {{"ab", false}}, true), (Ids{ab}));
+    spec.pre = "qwen2";  // normal form C
+    EXPECT_EQ(encode(*make(spec), "e\u0301", false), (Ids{byte_id('\xC3'), byte_id('\xA9')}));
+    spec.pre = "gpt-2";
+    EXPECT_EQ(encode(*make(spec), "e\u0301", false), (Ids{byte_id('e'), byte_id('\xCC'), byte_id('\x81')}));
+}
+
+TEST(TokenizerTest, AChannelOfGptOssEndsNoAnswer) {
+    support::VocabularySpec spec;
+    const auto end_ids = [&] {
+        const auto t = make(spec);
+        return Ids(t->end_of_generation_ids().begin(), t->end_of_generation_ids().end());
+    };
+    spec.add("<|end|>", 3);
+    EXPECT_EQ(end_ids(), (Ids{0, 2, 272}));
+    spec.add("<|return|>", 3);
+    spec.add("<|call|>", 3);
+    EXPECT_EQ(end_ids(), (Ids{0, 2, 273, 274}));
+}
+
 TEST(TokenizerTest, AddedTokensAreMatchedLeftmostLongest) {
     const auto t = make({});
     EXPECT_EQ(encode(*t, "<|im_start|>ab<|im_end|>", true), (Ids{1, ab, 2}));
@@ -233,7 +266,7 @@ TEST_F(SmolTokenizerTest, AMegabyteOfAnythingTakesLessThanASecond) {
         };
         const double whole = seconds(repeat(unit, mib)), quarter = seconds(repeat(unit, mib / 4));
         EXPECT_LT(whole, 1.0) << unit;
-        EXPECT_LT(whole, 2.3 * 2.3 * quarter + 0.03) << unit << ": grows faster than n log n";
+        EXPECT_LT(whole, 2.3 * 2.3 * quarter + 0.1) << unit << ": grows faster than n log n";
     }
 }
 
