@@ -33,6 +33,7 @@ inline constexpr size_t quantize_chunk_bytes = 16 * mib;        // of a tensor, 
 inline constexpr size_t vocab_tokens = 1 << 20;
 inline constexpr size_t vocab_token_bytes = 64 * kib;           // text of one token
 inline constexpr size_t vocab_special_bytes = 256;              // text of one control or user-defined token: bounds the search at each byte
+inline constexpr size_t vocab_piece_bytes = 1'024;              // a SentencePiece token that merging can make: bounds the look-up of a pair
 inline constexpr size_t vocab_merges = 4 << 20;
 inline constexpr size_t template_bytes = 1 * mib;               // source of a chat template
 inline constexpr uint64_t template_steps = 1'000'000;           // evaluation steps of one rendering

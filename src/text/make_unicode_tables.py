@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.cpp: the letter, number and space ranges that pre-tokenizers ask for.
+"""Writes unicode_tables.cpp: the classes of code points that pre-tokenizers ask for.
 
 Python's own unicodedata is as old as the interpreter; the PyPI package unicodedata2 carries a chosen Unicode version.
 Version 16 is the one that the reference (`tokenizers` 0.23) knows: only 13 numbers of Unicode 17 differ.
@@ -13,7 +13,8 @@ try:
 except ImportError:
     import unicodedata
 
-CLASSES = {"L": "L", "N": "N"}
+CLASSES = {"Lu": "U", "Ll": "W", "Lt": "T", "Lm": "M", "Lo": "L", "M": "K", "N": "N", "P": "P", "S": "Y"}
+NAMES = {"U": "upper", "W": "lower", "T": "title", "M": "modifier", "L": "letter", "K": "mark", "N": "number", "P": "punctuation", "Y": "symbol", "S": "space"}
 
 
 def class_of(code_point: int) -> str:
@@ -23,7 +24,7 @@ def class_of(code_point: int) -> str:
     # White_Space of the Unicode standard: the separators and six control characters.
     if category[0] == "Z" or 0x09 <= code_point <= 0x0D or code_point == 0x85:
         return "S"
-    return CLASSES.get(category[0], "")
+    return CLASSES.get(category) or CLASSES.get(category[0], "")
 
 
 def ranges():
@@ -49,7 +50,7 @@ def main() -> None:
         f"// Written by make_unicode_tables.py from Unicode {unicodedata.unidata_version}; not edited by hand.\n// clang-format off\n"
         '#include "text/unicode.h"\n\n'
         "namespace text {\n\n"
-        "namespace {\nconstexpr CharClass L = CharClass::letter, N = CharClass::number, S = CharClass::space;\n\n"
+        "namespace {\n" + "".join(f"constexpr CharClass {k} = CharClass::{v};\n" for k, v in NAMES.items()) + "\n"
         "constexpr ClassRange ranges[] = {\n" + "\n".join(lines) + "\n};\n}  // namespace\n\n"
         "std::span<const ClassRange> class_ranges() { return ranges; }\n\n"
         "}  // namespace text\n"

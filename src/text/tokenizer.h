@@ -1,6 +1,6 @@
-// Byte-level BPE from a GGUF vocabulary. Owns everything it needs: nothing refers to the file afterwards.
-// encode() is linear in the text (heap merges), never recurses, never throws; any bytes are valid input: each
-// maximal bad UTF-8 subpart is read as U+FFFD. Const and thread safe.
+// A tokenizer from a GGUF vocabulary: byte-level BPE or SentencePiece BPE. Owns everything it needs: nothing refers to
+// the file afterwards. encode() takes n log n time for n bytes (heap merges), never recurses, never throws; any bytes are
+// valid input: each maximal bad UTF-8 subpart is read as U+FFFD. Const and thread safe.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,9 @@ class Tokenizer {
     virtual uint32_t n_vocab() const = 0;
     // Raw bytes of a token (not always whole UTF-8). Control tokens give their own text. id in [0, n_vocab).
     virtual std::string_view token_bytes(TokenId id) const = 0;
+    // The same for a token that begins a text: without the space that encode() puts before one (SentencePiece).
+    // What continues a text, as an answer does its prompt, keeps the space: token_bytes().
+    virtual std::string_view leading_bytes(TokenId id) const { return token_bytes(id); }
     virtual TokenKind token_kind(TokenId id) const = 0;
     virtual bool is_end_of_generation(TokenId id) const = 0;  // EOS, EOT, EOM of the file, and <|im_end|>-like names
     virtual std::span<const TokenId> end_of_generation_ids() const = 0;

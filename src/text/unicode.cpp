@@ -1,7 +1,7 @@
 #include "text/unicode.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace text {
 
@@ -16,13 +16,16 @@ CharClass search(uint32_t code_point) {
     return code_point <= range.last ? range.cls : CharClass::other;
 }
 
-// Nearly all text of most languages lies below U+0800 or in the CJK block: a table for the first, a test for the second.
-constexpr uint32_t table_size = 0x800;
+// All assigned characters but the variation selectors of plane 14 lie below U+33480: one byte for each, of which a
+// text touches a few pages.
+constexpr uint32_t table_size = 0x33480;
 
-const std::array<CharClass, table_size>& table() {
+const std::vector<CharClass>& table() {
     static const auto built = [] {
-        std::array<CharClass, table_size> t{};
-        for (uint32_t cp = 0; cp < table_size; ++cp) t[cp] = search(cp);
+        std::vector<CharClass> t(table_size, CharClass::other);
+        for (const ClassRange& range : class_ranges()) {
+            for (uint32_t cp = range.first; cp <= range.last && cp < table_size; ++cp) t[cp] = range.cls;
+        }
         return t;
     }();
     return built;
@@ -31,9 +34,8 @@ const std::array<CharClass, table_size>& table() {
 }  // namespace
 
 CharClass char_class(uint32_t code_point) {
-    if (code_point < table_size) return table()[code_point];
-    if (code_point >= 0x4E00 && code_point <= 0x9FFF) return CharClass::letter;  // CJK Unified Ideographs, one whole range
-    return search(code_point);
+    static const CharClass* const classes = table().data();
+    return code_point < table_size ? classes[code_point] : search(code_point);
 }
 
 }  // namespace text

@@ -1,4 +1,4 @@
-// The vocabulary of a byte-level BPE model, checked completely before anything uses it.
+// The vocabulary of a model, checked completely before anything uses it. One struct a kind, over what they share.
 #pragma once
 
 #include <array>
@@ -9,19 +9,20 @@
 
 #include "base/result.h"
 #include "gguf/file.h"
+#include "text/added_tokens.h"
 #include "text/bpe.h"
+#include "text/pretokenize.h"
+#include "text/token_lookup.h"
 #include "text/tokenizer.h"
 
 namespace text {
 
 struct Vocabulary {
-    std::string pre_tokenizer;               // tokenizer.ggml.pre
-    std::string arena;                       // all token bytes, one after the other
-    std::vector<uint32_t> token_begin;       // (n_vocab + 1) offsets into arena
-    std::vector<TokenKind> kinds;            // (n_vocab)
-    std::array<TokenId, 256> byte_tokens{};  // token of a single byte, -1 where the vocabulary has none
-    MergeTable merges;
-    std::vector<TokenId> added;  // control, unknown and user-defined tokens, sorted by their bytes
+    std::string pre_tokenizer;          // tokenizer.ggml.pre; "" when the file has none
+    std::string arena;                  // all token bytes, one after the other
+    std::vector<uint32_t> token_begin;  // (n_vocab + 1) offsets into arena
+    std::vector<TokenKind> kinds;       // (n_vocab)
+    AddedTokens added;                  // control, unknown and user-defined tokens
     TokenId bos_id = -1, eos_id = -1;
     bool add_bos = false, add_eos = false;
     std::vector<TokenId> end_of_generation;  // sorted
@@ -33,8 +34,33 @@ struct Vocabulary {
     }
 };
 
+// Byte-level BPE (GGUF "gpt2").
+struct BpeVocabulary : Vocabulary {
+    const PreTokenizer* pre = nullptr;
+    std::array<TokenId, 256> byte_tokens{};  // token of a single byte, -1 where the vocabulary has none
+    MergeTable merges;
+    TokenLookup whole;  // by bytes; filled only where pre->whole_first
+};
+
+// SentencePiece BPE (GGUF "llama"). A space is U+2581 inside it; `bytes` are those of the text, with spaces.
+struct SpmVocabulary : Vocabulary {
+    std::array<TokenId, 256> byte_tokens{};  // <0x00> to <0xFF>: every one is there
+    std::string piece_arena;                 // texts of the pieces, with U+2581
+    std::vector<uint32_t> piece_begin;       // (n_vocab + 1); empty for what can't be merged
+    std::vector<uint32_t> ranks;             // (n_vocab) 0 = the best score; equal scores, equal ranks
+    TokenLookup pieces;                      // by piece text
+    bool add_space_prefix = true;
+    bool words_apart = false;                // no piece has U+2581 after another character: words never merge with the next
+
+    std::string_view piece(TokenId id) const {
+        const size_t i = static_cast<size_t>(id);
+        return std::string_view(piece_arena).substr(piece_begin[i], piece_begin[i + 1] - piece_begin[i]);
+    }
+};
+
 // Errors: `unsupported` names a model or pre-tokenizer that is not built; `bad_file` names the key, its byte offset,
 // the element and what was allowed.
-base::Result<Vocabulary> load_vocabulary(const gguf::File& file);
+base::Result<BpeVocabulary> load_bpe_vocabulary(const gguf::File& file);
+base::Result<SpmVocabulary> load_spm_vocabulary(const gguf::File& file);
 
 }  // namespace text

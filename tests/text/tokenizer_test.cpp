@@ -87,14 +87,43 @@ TEST(TokenizerTest, PreTokensAreThoseOfTheReference) {
     };
     for (const auto& [text, expected] : cases) {
         std::vector<std::string> pieces;
-        for (std::string_view rest = text; !rest.empty();) {
-            const size_t bytes = text::smollm_pre_token(rest);
-            ASSERT_GT(bytes, 0u);
-            pieces.emplace_back(rest.substr(0, bytes));
-            rest.remove_prefix(bytes);
-        }
+        text::PreTokens pre_tokens(*text::find_pre_tokenizer("smollm"), text);
+        for (std::string_view piece; pre_tokens.next(piece);) pieces.emplace_back(piece);
         EXPECT_EQ(pieces, std::vector<std::string>(expected.begin(), expected.end())) << text;
     }
+}
+
+TEST(TokenizerTest, WhatTheNameOfThePreTokenizerBringsWithIt) {
+    support::VocabularySpec spec;
+    spec.add("xyz");  // no merge leads to it
+    const TokenId xyz = static_cast<TokenId>(spec.tokens.size()) - 1;
+    const Ids apart = {byte_id('x'), byte_id('y'), byte_id('z')};
+    EXPECT_EQ(encode(*make(spec), "xyz", false), apart);
+    spec.pre = "llama-bpe";  // ignore_merges, and BOS when the file doesn't say
+    EXPECT_EQ(encode(*make(spec), "xyz", false), (Ids{xyz}));
+    EXPECT_EQ(encode(*make(spec), {{"xyz", false}}, true), (Ids{1, xyz}));
+    EXPECT_EQ(encode(*make(spec), "12", false), (Ids{one_two}));
+    spec.types[static_cast<size_t>(xyz)] = 5;  // unused: a user's text never becomes it
+    EXPECT_EQ(encode(*make(spec), "xyz", false), apart);
+    spec.add_bos = false;
+    EXPECT_EQ(encode(*make(spec), {{"ab", false}}, true), (Ids{ab}));
+    spec.pre = "qwen2";  // normal form C
+    EXPECT_EQ(encode(*make(spec), "e\u0301", false), (Ids{byte_id('\xC3'), byte_id('\xA9')}));
+    spec.pre = "gpt-2";
+    EXPECT_EQ(encode(*make(spec), "e\u0301", false), (Ids{byte_id('e'), byte_id('\xCC'), byte_id('\x81')}));
+}
+
+TEST(TokenizerTest, AChannelOfGptOssEndsNoAnswer) {
+    support::VocabularySpec spec;
+    const auto end_ids = [&] {
+        const auto t = make(spec);
+        return Ids(t->end_of_generation_ids().begin(), t->end_of_generation_ids().end());
+    };
+    spec.add("<|end|>", 3);
+    EXPECT_EQ(end_ids(), (Ids{0, 2, 272}));
+    spec.add("<|return|>", 3);
+    spec.add("<|call|>", 3);
+    EXPECT_EQ(end_ids(), (Ids{0, 2, 273, 274}));
 }
 
 TEST(TokenizerTest, AddedTokensAreMatchedLeftmostLongest) {
@@ -237,7 +266,7 @@ TEST_F(SmolTokenizerTest, AMegabyteOfAnythingTakesLessThanASecond) {
         };
         const double whole = seconds(repeat(unit, mib)), quarter = seconds(repeat(unit, mib / 4));
         EXPECT_LT(whole, 1.0) << unit;
-        EXPECT_LT(whole, 2.3 * 2.3 * quarter + 0.03) << unit << ": grows faster than n log n";
+        EXPECT_LT(whole, 2.3 * 2.3 * quarter + 0.1) << unit << ": grows faster than n log n";
     }
 }
 
