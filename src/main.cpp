@@ -1,4 +1,7 @@
 // Picks a command. Everything else is in commands/.
+#include <fcntl.h>
+
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +14,12 @@
 #include "options.h"
 
 namespace {
+
+// A program started without one of them (a bare supervisor) would get its first socket or file there, and print into it.
+void fill_standard_descriptors() {
+    for (int fd = 0; fd <= 2; ++fd)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)!open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+}
 
 int run(int argc, char** argv) {
     std::setlocale(LC_CTYPE, "C.UTF-8");
@@ -36,6 +45,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    fill_standard_descriptors();
     int code;
     try {
         code = run(argc, argv);

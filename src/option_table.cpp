@@ -267,7 +267,7 @@ constexpr Option options_rows[] = {
     {"no-prefix-cache", 0, "", "off", on_load, to_switch<&ServeOptions::prefix_cache, false>, "compute every prompt anew"},
     {"chat-template", 0, "FILE", "the file's", on_load, to_text<&ServeOptions::chat_template>, "a Jinja chat template instead of the file's own; chatml, gemma and llama3 name built-in ones"},
     // the server
-    {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_address, "numeric address to bind; beyond loopback a key file is required"},
+    {"host", 0, "ADDRESS", "127.0.0.1", on_serve, to_address, "address to bind (numeric, or localhost); beyond loopback a key file is required"},
     {"port", 'p', "N", "8080", on_serve, to_number<&ServeOptions::port, 0, 65535>, "port to bind; 0 takes any free one"},
     {"port-file", 0, "PATH", "none", on_serve, to_text<&ServeOptions::port_file>, "write the bound port there"},
     {"alias", 'a', "NAME", "from the file", on_serve, to_alias, "model id shown to clients"},
@@ -288,7 +288,7 @@ constexpr Option options_rows[] = {
     {"top-p", 0, "X", "0.95", on_run, to_float<&RunOptions::top_p, 1, 1'000>, "draw among the likeliest tokens that hold this probability"},
     {"min-p", 0, "X", "0.05", on_run, to_float<&RunOptions::min_p, 0, 999>, "drop tokens below this share of the likeliest one's probability"},
     {"seed", 0, "N", "random", on_run, to_seed, "the same seed gives the same answer"},
-    {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 0, limits::model_context_tokens>, "longest answer"},
+    {"max-tokens", 'n', "N", "as default-max-tokens", on_run, to_number<&RunOptions::max_tokens, 1, limits::model_context_tokens>, "longest answer"},
     {"raw", 0, "", "off", on_run, to_switch<&RunOptions::raw, true>, "give the prompt to the model as it is, without the chat template"},
     {"no-stats", 0, "", "off", on_run, to_switch<&RunOptions::no_stats, true>, "no line of token counts and times"},
     // the quantizer
@@ -309,7 +309,7 @@ constexpr CommandRow command_rows[] = {
 };
 
 constexpr ExitCode exit_rows[] = {
-    {0, "done; after SIGTERM: answers in progress were finished"},
+    {0, "done; after SIGTERM or SIGHUP: answers in progress were finished, or cut when --drain was over (the log says so)"},
     {1, "could not start or go on (address in use, unreadable key file, engine failure)"},
     {2, "bad option, bad value or bad model file; one line says which"},
     {70, "the engine made no progress; a supervisor should restart the program"},

@@ -121,6 +121,8 @@ Result<Parsed> parse(std::span<const char* const> arguments, const char* (*envir
         case Command::serve:
         case Command::run:
         case Command::inspect: {
+            // The unit file and containers name the model there.
+            if (const char* model = environment("HEARTH_MODEL"); operands.empty() && model && *model) operands.push_back(model);
             if (operands.empty())
                 return Error{ErrorCode::invalid_argument, "hearth " + std::string(row->name) + " needs a model file: hearth " + std::string(row->name) + " " + std::string(row->operands), {}};
             parsed.serve.model_path = parsed.inspect.path = std::string(operands[0]);

@@ -32,7 +32,7 @@ std::string text_help(Command command) {
             left.resize(std::max<size_t>(left.size() + 1, 30), ' ');
             out += left + std::string(option.help) + " [" + std::string(option.fallback) + "]\n";
         }
-        return out + "\nEach option is also an environment variable: --kv-budget is HEARTH_KV_BUDGET. Flags stand above it.\n";
+        return out + "\nEach option is also an environment variable: --kv-budget is HEARTH_KV_BUDGET. Flags stand above it.\nHEARTH_MODEL names the model when the command line does not.\n";
     }
     out = "hearth " + std::string(version) + ": serves quantized language models from one program\n\n";
     for (const CommandRow& row : command_table()) {
@@ -89,7 +89,7 @@ std::string man_help() {
     }
     out += ".SH EXIT STATUS\n";
     for (const ExitCode& code : exit_codes()) out += ".TP\n.B " + std::to_string(code.code) + "\n" + roff(code.meaning) + "\n";
-    return out + ".SH ENVIRONMENT\nNO_COLOR turns colours off.\n";
+    return out + ".SH ENVIRONMENT\nHEARTH_MODEL names the model when the command line does not. NO_COLOR turns colours off.\n";
 }
 
 std::string formats_help() {

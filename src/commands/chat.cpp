@@ -85,6 +85,7 @@ Result<Answer> Chat::turn(const std::string& prompt, const std::function<void(st
     request.sampling.seed = options_.seed ? *options_.seed : static_cast<uint64_t>(start_ns) * 0x9e3779b97f4a7c15u;
     request.max_tokens = std::min(options_.max_tokens ? options_.max_tokens : default_max_tokens_, context_length_ - prompt_tokens);
     request.arrival_ns = start_ns;
+    const bool up_to_the_end = request.max_tokens == context_length_ - prompt_tokens;
     const engine::RequestId id = request.id;
     if (auto accepted = engine_.submit(std::move(request)); !accepted) return accepted.take_error();
 
@@ -110,6 +111,7 @@ Result<Answer> Chat::turn(const std::string& prompt, const std::function<void(st
             }
         }
     }
+    answer.context_full = up_to_the_end && answer.finish_reason == engine::FinishReason::length;
     if (answer.finish_reason == engine::FinishReason::error)
         return Error{ErrorCode::internal, "the model's logits were not finite; the answer was ended", {}};
     if (!options_.raw) {

@@ -20,6 +20,7 @@ struct Answer {
     std::string text;
     engine::FinishReason finish_reason = engine::FinishReason::none;
     engine::Usage usage;
+    bool context_full = false;   // ended because the context holds no more
     int64_t first_token_ns = 0;  // from the start of the turn
     double tokens_per_second() const;  // decode only; 0 with fewer than two tokens
 };

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/clock.h"
+#include "base/mapped_file.h"
 #include "base/message.h"
 #include "commands/chat.h"
 #include "commands/line_editor.h"
@@ -53,7 +54,8 @@ std::string stats_line(const Answer& answer) {
     std::snprintf(line, sizeof line, "%u tokens, %.1f tokens/s, first after %.0f ms; prompt %u tokens, %u of them cached%s", answer.usage.completion_tokens,
                   answer.tokens_per_second(), static_cast<double>(answer.first_token_ns) / 1e6, answer.usage.prompt_tokens, answer.usage.cached_tokens,
                   answer.finish_reason == engine::FinishReason::cancelled ? "; stopped"
-                  : answer.finish_reason == engine::FinishReason::length  ? "; cut at the token limit"
+                  : answer.context_full                                   ? "; cut where the context ends: /clear starts anew"
+                  : answer.finish_reason == engine::FinishReason::length  ? "; cut at the token limit (--max-tokens)"
                                                                           : "");
     return line;
 }
@@ -99,7 +101,7 @@ constexpr const char* chat_help =
     "/clear          forget the conversation\n"
     "/system TEXT    set the system message and forget the conversation\n"
     "/help           this list\n"
-    "/bye            leave (also Ctrl-D)\n"
+    "/bye            leave (also /quit and Ctrl-D)\n"
     "\"\"\"             begins and ends a message of several lines\n"
     "Ctrl-C stops an answer; arrows and Ctrl-R go through earlier lines\n";
 
@@ -168,7 +170,8 @@ int converse(Chat& chat, const RunOptions& options, const std::string& greeting)
 }  // namespace
 
 int run_command(const ServeOptions& load, const RunOptions& options) {
-    const bool chats = options.prompt.empty() && is_terminal(STDIN_FILENO);
+    // A chat shows its prompt and its answers: it needs a terminal on both sides.
+    const bool chats = options.prompt.empty() && is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO);
     std::string prompt = options.prompt;
     if (!chats && !is_terminal(STDIN_FILENO)) {
         std::string piped;
@@ -179,7 +182,11 @@ int run_command(const ServeOptions& load, const RunOptions& options) {
         while (!options.raw && !piped.empty() && piped.back() == '\n') piped.pop_back();
         if (!piped.empty()) prompt += (prompt.empty() ? "" : "\n\n") + piped;
     }
-    if (!chats && prompt.empty()) return refuse({base::ErrorCode::invalid_argument, "no prompt: give it after the model or through a pipe", {}});
+    if (!chats && prompt.empty()) {
+        // A forgotten model makes the prompt the model's name.
+        if (auto file = base::system_files().open_mapped(load.model_path); !file) return refuse(file.error());
+        return refuse({base::ErrorCode::invalid_argument, "no prompt: give it after the model or through a pipe; a chat needs a terminal for its output too", {}});
+    }
 
     const base::Clock& clock = base::system_clock();
     ServeOptions one = load;

@@ -170,9 +170,9 @@ class Serve {
         if (options_.quiet) return;
         std::printf("hearth %s\n", std::string(::version).c_str());
         std::printf("cpu    %s\n", hardware.c_str());
-        std::printf("fit    weights %s + work %s + KV %s (%llu tokens, %u contexts of %u) of %s available\n",
+        std::printf("fit    weights %s + work %s + KV %s (%llu tokens, %u full context%s of %u) of %s available\n",
                     bytes_text(fit.weights_bytes).c_str(), bytes_text(fit.work_bytes).c_str(), bytes_text(fit.kv_bytes).c_str(),
-                    static_cast<unsigned long long>(fit.kv_tokens()), fit.full_contexts(), fit.context_length,
+                    static_cast<unsigned long long>(fit.kv_tokens()), fit.full_contexts(), fit.full_contexts() == 1 ? "" : "s", fit.context_length,
                     bytes_text(fit.available_bytes).c_str());
         std::fflush(stdout);
     }
@@ -180,13 +180,17 @@ class Serve {
     void print_ready(double seconds) const {
         if (options_.quiet) return;
         const bool v6 = options_.host.find(':') != std::string::npos;
-        const std::string url = base::cat("http://", v6 ? "[" : "", options_.host, v6 ? "]" : "", ":", port_);
+        // Nobody connects to 0.0.0.0: this machine itself is reached at loopback, others use its address or an allowed name.
+        const bool every = options_.host == "0.0.0.0" || options_.host == "::";
+        const std::string shown = options_.host == "0.0.0.0" ? "127.0.0.1" : options_.host == "::" ? "::1" : options_.host;
+        const std::string url = base::cat("http://", v6 ? "[" : "", shown, v6 ? "]" : "", ":", port_);
         std::string key = keys_count_ > 0     ? base::cat("one of ", keys_count_, " keys asked for")
                           : options_.insecure ? "no key asked for"
                                               : "no key asked for (loopback only)";
         std::printf("model  %s\n", loaded_->served.id.c_str());
         std::printf("chat   %s/\n", url.c_str());
         std::printf("api    %s/v1   %s\n", url.c_str(), key.c_str());
+        if (every) std::printf("       from elsewhere at this machine's addresses; by a name only with --allow-host NAME\n");
         std::printf("ready  in %.1f s; Ctrl-C ends\n", seconds);
         std::fflush(stdout);
     }
@@ -292,7 +296,7 @@ class Serve {
     asio::io_context io_{1};
     std::optional<server::Worker> worker_;  // its jobs' ends are the loop's work
     std::optional<server::HttpServer> http_;
-    asio::signal_set signals_{io_, SIGTERM, SIGINT};
+    asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};  // SIGHUP: the terminal is gone; answers still finish
     asio::steady_timer timer_{io_};
     std::thread loader_;
     std::atomic<unsigned> load_percent_{0};

@@ -143,7 +143,10 @@ Result<void> check_tensors(const gguf::File& file, const Config& config) {
             return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' is missing"), ""};
         }
         if (tensor->dims[0] != expected.cols || tensor->dims[1] != expected.rows || tensor->dims[2] != expected.depth || tensor->dims[3] != 1) {
-            const std::string wanted = expected.kind == Kind::matrix ? cat("[", expected.cols, ", ", expected.rows, expected.depth > 1 ? cat(", ", expected.depth) : std::string(), "]") : cat("[", expected.cols, "]");
+            std::string wanted = cat("[", expected.cols);
+            if (expected.kind == Kind::matrix) wanted += cat(", ", expected.rows);
+            if (expected.depth > 1) wanted += cat(", ", expected.depth);
+            wanted += "]";
             return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""};
         }
         if (expected.kind != Kind::matrix && !is_float(tensor->type))
@@ -181,7 +184,8 @@ Result<Weights> upload_weights(const gguf::File& file, const Config& config, ker
                 uint64_t at = 0;
                 for (const Part& part : expected.parts) {
                     const uint64_t bytes = part.rows * row_bytes;
-                    Result<kernels::Matrix> matrix = backend.upload({tensor->name, tensor->type, part.rows, expected.cols, tensor->data.subspan(at, bytes), tensor->offset + at});
+                    const kernels::HostMatrix host{tensor->name, tensor->type, part.rows, expected.cols, tensor->data.subspan(at, bytes), tensor->offset + at};
+                    Result<kernels::Matrix> matrix = backend.upload(host);
                     if (!matrix) return matrix.take_error();
                     *part.to = matrix.value();
                     at += bytes;

@@ -37,7 +37,7 @@ bool ChunkGate::step(unsigned char c) {
             }
             if (digits_ == 0) return fail("chunk size is not hexadecimal");
             if (size_ > body_bytes_max_ - body_bytes_) {
-                refuse(413, "chunked body exceeds " + std::to_string(body_bytes_max_) + " bytes");
+                refuse(413, "chunked body exceeds " + std::to_string(body_bytes_max_) + " bytes (--max-body)");
                 return false;
             }
             if (c == ';')

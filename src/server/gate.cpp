@@ -268,7 +268,7 @@ bool HeadGate::finish() {
         head_.content_length = parse_length(*length);
         if (!head_.content_length) return fail(400, "Content-Length is not a number");
         if (*head_.content_length > limits_.body_bytes)
-            return fail(413, "body of " + std::to_string(*head_.content_length) + " bytes exceeds " + std::to_string(limits_.body_bytes));
+            return fail(413, "body of " + std::to_string(*head_.content_length) + " bytes exceeds " + std::to_string(limits_.body_bytes) + " (--max-body)");
     }
     // 9110 9.3.1: a body of GET means nothing, and a party that overlooks it takes it for the next request.
     if (head_.has_body() && (head_.method == "GET" || head_.method == "HEAD")) return fail(400, head_.method + " with a body");

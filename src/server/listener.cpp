@@ -220,7 +220,8 @@ base::Result<uint16_t> HttpServer::start() {
     const auto failed = [&](std::string_view what) -> base::Error {
         const int code = errno;
         return {base::ErrorCode::io,
-                base::cat("cannot ", what, " ", base::printable(options_.address), " port ", options_.port, ": ", std::strerror(code)),
+                base::cat("cannot ", what, " ", base::printable(options_.address), " port ", options_.port, ": ", std::strerror(code),
+                          code == EADDRINUSE ? " (--port takes another one, 0 any free one)" : ""),
                 "port"};
     };
     Descriptor fd(::socket(wanted.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Start, states, keys, drain and end of the built program."""
+import http.client
 import json
 import os
 import resource
@@ -177,6 +178,33 @@ class End(unittest.TestCase):
             idle.close()
             self.assertEqual(results, [(150, "length")] * 4)
             self.assertEqual(server.process.wait(20), 0)
+
+    def test_without_standard_descriptors(self):
+        """As a bare supervisor may start it: nothing lands on 0, 1 and 2, and the end is a 0 all the same."""
+        with tempfile.TemporaryDirectory() as folder:
+            port_file = os.path.join(folder, "port")
+            pid = os.fork()
+            if pid == 0:
+                os.closerange(0, 3)
+                os.execve(fixture.BIN, [fixture.BIN, "serve", fixture.MODEL, "--port", "0", "--port-file", port_file], {})
+            try:
+                end = time.monotonic() + 60
+                while not os.path.exists(port_file):
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.02)
+                with open(port_file) as file:
+                    port = int(file.read())
+                status = 0
+                while status != 200:
+                    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                    connection.request("GET", "/ready")
+                    status = connection.getresponse().status
+                    connection.close()
+                    self.assertLess(time.monotonic(), end)
+                self.assertEqual([os.readlink(f"/proc/{pid}/fd/{fd}") for fd in (0, 1, 2)], ["/dev/null"] * 3)
+            finally:
+                os.kill(pid, signal.SIGTERM)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
 
     def test_an_end_behind_a_client_that_left(self):
         """Its handler ends while the server is taken down, and still asks it for its counts (Debian 13's library aborted)."""
