@@ -227,8 +227,8 @@ TEST_P(FamilyBits, AloneAndInCompany) {
     ASSERT_TRUE(mapped.ok());
     auto file = gguf::File::parse(mapped.value()->bytes(), path);
     ASSERT_TRUE(file.ok());
-    run_schedules(file.value(), scaled(24), 20, kernels::KvType::f16, 16);
-    if (std::getenv("HEARTH_VERIFY")) run_schedules(file.value(), scaled(24), 20, kernels::KvType::f32, 16);
+    run_schedules(file.value(), scaled(64), 24, kernels::KvType::f16, 16);
+    if (std::getenv("HEARTH_VERIFY")) run_schedules(file.value(), scaled(64), 24, kernels::KvType::f32, 16);
 }
 INSTANTIATE_TEST_SUITE_P(Families, FamilyBits, testing::ValuesIn(model_test::family_fixtures), [](const auto& info) { return std::string(info.param); });
 
