@@ -90,7 +90,13 @@ std::string text_of_tokens(const text::Tokenizer& tokenizer, std::span<const Tok
     std::string out;
     text::Detokenizer detokenizer;
     const auto append = [&](std::string_view text) { out += text; };
-    for (const TokenId token : tokens) detokenizer.push(tokenizer.token_bytes(token), append);
+    // A text begins at the front and behind each token that stands for itself: there SentencePiece had put a space.
+    bool begins = true;
+    for (const TokenId token : tokens) {
+        detokenizer.push(begins ? tokenizer.leading_bytes(token) : tokenizer.token_bytes(token), append);
+        const text::TokenKind kind = tokenizer.token_kind(token);
+        begins = kind == text::TokenKind::control || kind == text::TokenKind::user_defined;
+    }
     detokenizer.finish(append);
     return out;
 }

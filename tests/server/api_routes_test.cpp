@@ -436,6 +436,11 @@ TEST(Routes, TokenizeDetokenizeTemplate) {
     EXPECT_EQ(text_at(h.post("/detokenize", R"({"tokens":[1,272]})").json(), {"error", "param"}), "tokens[1]");
     EXPECT_EQ(h.post("/detokenize", R"({"tokens":"x"})").head.status, 400u);
     EXPECT_EQ(h.post("/apply-template", R"({"messages":[]})").head.status, 400u);
+    // The space that SentencePiece puts before a text is none of it, at the front and behind a control token.
+    h.tokenizer.prefixes_space = true;
+    EXPECT_EQ(text_at(h.post("/detokenize", R"({"tokens":[32,104,32,105]})").json(), {"content"}), "h i");
+    EXPECT_FALSE(text_at(h.post("/detokenize", R"({"tokens":[257,32,104]})").json(), {"content"}).ends_with(" h"));
+    EXPECT_TRUE(text_at(h.post("/detokenize", R"({"tokens":[257,104,32,104]})").json(), {"content"}).ends_with("h h"));
 }
 
 TEST(Routes, OneLineInTheLogForEachRequest) {

@@ -23,6 +23,12 @@ class FakeTokenizer final : public text::Tokenizer {
     void encode(std::span<const text::Segment> segments, bool add_special, std::vector<text::TokenId>& out) const override;
     uint32_t n_vocab() const override { return vocab; }
     std::string_view token_bytes(text::TokenId id) const override { return bytes_[static_cast<size_t>(id)]; }
+    bool prefixes_space = false;  // as SentencePiece with add_space_prefix
+    std::string_view leading_bytes(text::TokenId id) const override {
+        std::string_view bytes = token_bytes(id);
+        if (prefixes_space && bytes.starts_with(' ')) bytes.remove_prefix(1);
+        return bytes;
+    }
     text::TokenKind token_kind(text::TokenId id) const override {
         return id >= eos && id < first_piece ? text::TokenKind::control : text::TokenKind::normal;
     }
