@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "base/message.h"
+#include "commands/check.h"
 #include "commands/words.h"
 #include "gguf/file.h"
 #include "gguf/model_files.h"
@@ -356,6 +357,7 @@ int inspect_command(const InspectOptions& options, std::ostream& out, std::ostre
     auto opened = gguf::ModelFiles::open(options.path, files);
     if (!opened) return refuse(opened.error());
     const gguf::File& file = opened.value().file();
+    if (options.check) return print_checks(opened.value(), options.json, out, err);
     const Report report = examine(file, options);
     // A bad option is the caller's, not the file's: no output that could be taken for an answer.
     if (report.problem && report.problem->code == base::ErrorCode::invalid_argument) return refuse(*report.problem);
