@@ -150,10 +150,12 @@ std::vector<Error> tensor_faults(const gguf::File& file, const Config& config, s
             if (expected.kind == Kind::matrix) wanted += cat(", ", expected.rows);
             if (expected.depth > 1) wanted += cat(", ", expected.depth);
             wanted += "]";
-            faults.push_back({ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""});
+            faults.push_back({ErrorCode::bad_file,
+                              cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""});
         }
         if (expected.kind != Kind::matrix && !is_float(tensor->type))
-            faults.push_back({ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has type ", quant::info(tensor->type).name, "; allowed: F32, F16, BF16"), ""});
+            faults.push_back({ErrorCode::bad_file,
+                              cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has type ", quant::info(tensor->type).name, "; allowed: F32, F16, BF16"), ""});
     }
     for (const gguf::TensorInfo& tensor : file.tensors())
         if (faults.size() < faults_max && !known.contains(tensor.name))
