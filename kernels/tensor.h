@@ -48,6 +48,7 @@ struct HostMatrix {
     uint64_t cols = 0;
     std::span<const std::byte> bytes;
     uint64_t offset = 0;  // byte offset of `bytes` in the file, for messages
+    std::string_view file = {};  // printable name of that file when a model has several
 };
 
 // How keys and values are stored. f32 is for checks.

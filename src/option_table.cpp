@@ -21,6 +21,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 using commands::InspectOptions;
+using commands::InspectOptions;
 using commands::QuantizeOptions;
 using commands::RunOptions;
 using commands::ServeOptions;
@@ -294,6 +295,8 @@ constexpr Option options_rows[] = {
     // the quantizer
     {"imatrix", 0, "FILE", "none", on_quantize, to_text<&QuantizeOptions::importance>, "importance matrix (GGUF or .dat): what an error in each column costs"},
     {"allow-requantize", 0, "", "off", on_quantize, to_switch<&QuantizeOptions::allow_requantize, true>, "take tensors that are quantized already"},
+    // inspecting
+    {"check", 0, "", "off", on_inspect, to_switch<&InspectOptions::check, true>, "read every tensor and name what is odd, a line each; exit code 1 when something is wrong"},
     // shared
     {"json", 0, "", "off", on_run | on_inspect | on_version, to_json, "print JSON"},
     {"format", 0, "NAME", "text", on_help, to_format, "help as text, markdown (the README's options), man (the manual page) or formats (tensor formats)"},
@@ -310,7 +313,7 @@ constexpr CommandRow command_rows[] = {
 
 constexpr ExitCode exit_rows[] = {
     {0, "done; after SIGTERM or SIGHUP: answers in progress were finished, or cut when --drain was over (the log says so)"},
-    {1, "could not start or go on (address in use, unreadable key file, engine failure)"},
+    {1, "could not start or go on (address in use, unreadable key file, engine failure); inspect --check: something is wrong with the model"},
     {2, "bad option, bad value or bad model file; one line says which"},
     {70, "the engine made no progress; a supervisor should restart the program"},
     {130, "interrupted: a one-shot run, or serving ended at once by a second Ctrl-C"},

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/message.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/select.h"
 #include "kernels/cpu/threads.h"
@@ -134,8 +135,9 @@ base::Result<Matrix> CpuBackend::upload(const HostMatrix& matrix) {
     });
     if (const int64_t row = bad.load(); row >= 0)
         return base::Error{base::ErrorCode::bad_file,
-                           "tensor \"" + std::string(matrix.name) + "\" row " + std::to_string(row) + " (byte " + std::to_string(matrix.offset + static_cast<uint64_t>(row) * row_bytes) +
-                               "): a NaN or infinite " + (info(panels.form).integer() ? "scale" : "weight") + "; allowed: finite numbers",
+                           base::cat("tensor \"", matrix.name, "\" row ", row, " (byte ", matrix.offset + static_cast<uint64_t>(row) * row_bytes,
+                                     matrix.file.empty() ? "" : " of ", matrix.file, "): a NaN or infinite ", info(panels.form).integer() ? "scale" : "weight",
+                                     "; allowed: finite numbers"),
                            ""};
     panels.data = data;
     matrices_.push_back(panels);

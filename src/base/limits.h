@@ -17,6 +17,7 @@ inline constexpr uint64_t gguf_key_bytes = 64 * kib;            // one metadata 
 inline constexpr uint64_t gguf_string_bytes = 16 * mib;         // one string value
 inline constexpr uint64_t gguf_array_elements = 16 * mib;       // one array value
 inline constexpr uint64_t gguf_tensor_name_bytes = 64;          // one tensor name
+inline constexpr uint32_t gguf_split_parts = 512;               // files of a split model, each with an open descriptor
 inline constexpr uint32_t gguf_dims = 4;                        // dimensions of a tensor
 inline constexpr uint64_t gguf_alignment_min = 8;               // the specification wants a multiple of 8
 inline constexpr uint64_t gguf_alignment_max = 64 * kib;        // and a power of two

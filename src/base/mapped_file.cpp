@@ -13,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/limits.h"
 #include "base/message.h"
 
 namespace base {
@@ -26,7 +27,8 @@ struct Slot {
     char path[256] = {};  // printable, set before `begin`
 };
 
-constexpr size_t slots_count = 16;  // files mapped at once; more of them work, without the good message
+// Files mapped at once: a split model and a few more. Beyond that they work, without the good message.
+constexpr size_t slots_count = limits::gguf_split_parts + 16;
 std::array<Slot, slots_count> slots;
 std::mutex slots_mutex;
 

@@ -10,8 +10,10 @@
 
 #include "base/mapped_file.h"
 #include "base/message.h"
+#include "commands/check.h"
 #include "commands/words.h"
 #include "gguf/file.h"
+#include "gguf/model_files.h"
 #include "json/writer.h"
 #include "kernels/cpu/cpu.h"
 #include "model/config.h"
@@ -43,6 +45,7 @@ struct Report {
     TypeTotal all;
     std::optional<model::Config> config;
     std::optional<Memory> memory;
+    bool split = false;                  // the model has several files
     std::optional<base::Error> problem;  // why there is no config or no memory
 };
 
@@ -70,16 +73,13 @@ base::Result<Memory> memory_of(const gguf::File& file, const model::Config& conf
 
 Report examine(const gguf::File& file, const InspectOptions& options) {
     Report report;
+    report.split = !file.tensors().empty() && !file.tensors()[0].part.empty();
     for (const gguf::TensorInfo& tensor : file.tensors()) {
         for (TypeTotal* total : {&report.totals[static_cast<size_t>(tensor.type)], &report.all}) {
             total->tensors += 1;
             total->parameters += tensor.n_elements();
             total->bytes += tensor.data.size();
         }
-    }
-    if (auto whole = gguf::check_not_split(file); !whole) {
-        report.problem = whole.take_error();
-        return report;
     }
     auto config = model::read_config(file);
     if (!config) {
@@ -209,11 +209,14 @@ void print_text(const gguf::File& file, const Report& report, const InspectOptio
     for (const auto& [key, value] : file.metadata()) rows.push_back({printable(key), type_text(value), value_text(value)});
     print_columns(out, rows);
 
-    out << "\ntensors (" << file.tensors().size() << "): name, type, shape (row length first), offset, bytes\n";
+    out << "\ntensors (" << file.tensors().size() << "): name, type, shape (row length first), offset, bytes"
+        << (report.split ? ", file\n" : "\n");
     rows.clear();
-    for (const gguf::TensorInfo& tensor : file.tensors())
+    for (const gguf::TensorInfo& tensor : file.tensors()) {
         rows.push_back({printable(tensor.name), std::string(quant::info(tensor.type).name), shape_text(tensor), std::to_string(tensor.offset),
                         std::to_string(tensor.data.size())});
+        if (!tensor.part.empty()) rows.back().emplace_back(tensor.part);
+    }
     print_columns(out, rows, "lllrr");
 
     out << "\ntypes: tensors, parameters, bytes\n";
@@ -276,11 +279,17 @@ void write_value(json::Writer& w, const gguf::Value& value) {
     w.end_object();
 }
 
-void write_json(const gguf::File& file, const Report& report, const InspectOptions& options, std::string& text) {
+void write_json(const gguf::File& file, const std::vector<std::string>& paths, const Report& report, const InspectOptions& options, std::string& text) {
     json::Writer w(text);
     w.begin_object();
     w.key("file").begin_object().member("path", options.path).member("bytes", file.size_bytes());
-    w.member("version", file.version()).member("alignment", file.alignment()).end_object();
+    w.member("version", file.version()).member("alignment", file.alignment());
+    if (report.split) {
+        w.key("parts").begin_array();
+        for (const std::string& path : paths) w.value(path);
+        w.end_array();
+    }
+    w.end_object();
     w.key("metadata").begin_object();
     for (const auto& [key, value] : file.metadata()) {
         w.key(key);
@@ -290,7 +299,9 @@ void write_json(const gguf::File& file, const Report& report, const InspectOptio
     for (const gguf::TensorInfo& tensor : file.tensors()) {
         w.begin_object().member("name", tensor.name).member("type", quant::info(tensor.type).name).key("shape").begin_array();
         for (uint32_t d = 0; d < tensor.n_dims; ++d) w.value(tensor.dims[d]);
-        w.end_array().member("offset", tensor.offset).member("bytes", uint64_t{tensor.data.size()}).end_object();
+        w.end_array().member("offset", tensor.offset).member("bytes", uint64_t{tensor.data.size()});
+        if (report.split) w.member("file", tensor.part);
+        w.end_object();
     }
     w.end_array().key("types").begin_object();
     for (const quant::TypeInfo& row : quant::type_infos) {
@@ -343,21 +354,21 @@ int inspect_command(const InspectOptions& options, std::ostream& out, std::ostre
     };
     if (options.kv_type != "f16" && options.kv_type != "f32")
         return refuse({base::ErrorCode::invalid_argument, cat("KV type is ", printable(options.kv_type), "; allowed: f16, f32"), ""});
-    auto view = files.open_mapped(options.path);
-    if (!view) return refuse(view.error());
-    auto file = gguf::File::parse(view.value()->bytes(), options.path);
-    if (!file) return refuse(file.error());
-    const Report report = examine(file.value(), options);
+    auto opened = gguf::ModelFiles::open(options.path, files);
+    if (!opened) return refuse(opened.error());
+    const gguf::File& file = opened.value().file();
+    if (options.check) return print_checks(opened.value(), options.json, out, err);
+    const Report report = examine(file, options);
     // A bad option is the caller's, not the file's: no output that could be taken for an answer.
     if (report.problem && report.problem->code == base::ErrorCode::invalid_argument) return refuse(*report.problem);
     if (options.json) {
         std::string text;
-        write_json(file.value(), report, options, text);
+        write_json(file, opened.value().paths(), report, options, text);
         out << text << '\n';
     } else {
-        print_text(file.value(), report, options, out);
+        print_text(file, report, options, out);
     }
-    if (auto unchanged = view.value()->check_unchanged(); !unchanged) return refuse(unchanged.error());
+    if (auto unchanged = opened.value().check_unchanged(); !unchanged) return refuse(unchanged.error());
     if (report.problem && report.problem->code != base::ErrorCode::unsupported)
         return refuse(in_file(*report.problem, options.path));
     return 0;

@@ -15,6 +15,7 @@
 #include "commands/available_memory.h"
 #include "commands/words.h"
 #include "gguf/file.h"
+#include "gguf/model_files.h"
 #include "kernels/cpu/cpu.h"
 #include "text/builtin_templates.h"
 
@@ -75,8 +76,9 @@ std::string cpu_name() {
     return "CPU";
 }
 
-// "llama-3-8b.Q4_K_M" of "/models/llama-3-8b.Q4_K_M.gguf"
+// "llama-3-8b.Q4_K_M" of "/models/llama-3-8b.Q4_K_M.gguf" and of "/models/llama-3-8b.Q4_K_M-00001-of-00003.gguf"
 std::string file_stem(const std::string& path) {
+    if (const auto stem = gguf::split_stem(path)) return std::string(stem->substr(stem->find_last_of('/') + 1));
     std::string name = path.substr(path.find_last_of('/') + 1);
     if (name.size() > 5 && name.ends_with(".gguf")) name.resize(name.size() - 5);
     return name;
@@ -180,12 +182,9 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     else
         return bad_option("kv-type", "kv-type must be f16 or f32, got " + base::printable(options.kv_type));
 
-    Result<std::unique_ptr<base::FileView>> view = files.open_mapped(options.model_path);
-    if (!view) return view.take_error();
-    Result<gguf::File> parsed = gguf::File::parse(view.value()->bytes(), options.model_path);
-    if (!parsed) return parsed.take_error();
-    const gguf::File& file = parsed.value();
-    if (Result<void> whole = gguf::check_not_split(file); !whole) return in_file(whole.take_error(), options.model_path);
+    Result<gguf::ModelFiles> opened = gguf::ModelFiles::open(options.model_path, files);
+    if (!opened) return opened.take_error();
+    const gguf::File& file = opened.value().file();
 
     Result<model::Config> config = model::read_config(file);
     if (!config) return in_file(config.take_error(), options.model_path);
@@ -231,7 +230,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ServeOptions& options, con
     Result<std::unique_ptr<model::Model>> model = model::Model::load(file, std::move(backend).value(), model_options, hooks.progress);
     if (!model) return in_file(model.take_error(), options.model_path);
     // What was read may be a mixture when somebody wrote to the file meanwhile.
-    if (Result<void> unchanged = view.value()->check_unchanged(); !unchanged) return unchanged.take_error();
+    if (Result<void> unchanged = opened.value().check_unchanged(); !unchanged) return unchanged.take_error();
     out->model = std::move(model).value();
 
     server::ServedModel& served = out->served;

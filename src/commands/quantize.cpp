@@ -19,6 +19,7 @@
 #include "commands/words.h"
 #include "gguf/file.h"
 #include "gguf/importance.h"
+#include "gguf/model_files.h"
 #include "gguf/writer.h"
 #include "kernels/cpu/threads.h"
 #include "quant/recipe.h"
@@ -48,10 +49,10 @@ Error unknown_type(const std::string& name) {
     return {ErrorCode::invalid_argument, cat("type is \"", printable(name), "\", allowed are ", known), ""};
 }
 
-// Writing must not touch what is read: IN itself, by any name, and anything that is no plain file.
-Result<void> check_paths(const QuantizeOptions& options) {
+// Writing must not touch what is read: IN itself or a part of it, by any name, and anything that is no plain file.
+Result<void> check_paths(const QuantizeOptions& options, const std::string& in_path) {
     struct stat in {};
-    if (::stat(options.in.c_str(), &in) != 0) return {};  // opening it says why
+    if (::stat(in_path.c_str(), &in) != 0) return {};  // opening it says why
     for (const std::string& path : {options.out, gguf::Writer::partial_path(options.out)}) {
         struct stat other {};
         if (::stat(path.c_str(), &other) != 0) continue;
@@ -206,13 +207,12 @@ int quantize_command(const QuantizeOptions& options, std::ostream& out, std::ost
     const base::Clock& clock = base::system_clock();
     const int64_t start_ns = clock.now_ns();
     if (!quant::find_recipe(options.type)) return refuse(unknown_type(options.type));
-    if (auto apart = check_paths(options); !apart) return refuse(apart.error());
-    auto view = files.open_mapped(options.in);
-    if (!view) return refuse(view.error());
-    auto parsed = gguf::File::parse(view.value()->bytes(), options.in);
-    if (!parsed) return refuse(parsed.error());
-    const gguf::File& file = parsed.value();
-    if (auto whole = gguf::check_not_split(file); !whole) return refuse(in_file(whole.error(), options.in));
+    auto opened = gguf::ModelFiles::open(options.in, files);
+    if (!opened) return refuse(opened.error());
+    const gguf::ModelFiles& in = opened.value();
+    const gguf::File& file = in.file();
+    for (const std::string& part : in.paths())
+        if (auto apart = check_paths(options, part); !apart) return refuse(apart.error());
     if (file.tensors().empty()) return refuse({ErrorCode::bad_file, cat(shown(options.in), ": has no tensors"), ""});
 
     std::optional<gguf::Importance> matrix;
@@ -240,14 +240,14 @@ int quantize_command(const QuantizeOptions& options, std::ostream& out, std::ost
         const gguf::TensorInfo& tensor = file.tensors()[i];
         writer.add_streamed_tensor(tensor.name, plan.choices[i].type, std::span(tensor.dims, tensor.n_dims), [&, i](const gguf::Writer::Sink& sink) {
             const float* importance = plan.importance[i] ? plan.importance[i]->data() : nullptr;
-            auto result = quantize_tensor({*view.value(), file.tensors()[i], plan.choices[i].type, importance, threads, progress}, sink);
+            auto result = quantize_tensor({in, file.tensors()[i], plan.choices[i].type, importance, threads, progress}, sink);
             input_at_fault = input_at_fault || !result;
             return result;
         });
     }
     remove_when_interrupted(gguf::Writer::partial_path(options.out));
     const auto check = [&](const std::string& partial) -> Result<void> {
-        if (auto unchanged = view.value()->check_unchanged(); !unchanged) {
+        if (auto unchanged = in.check_unchanged(); !unchanged) {
             input_at_fault = true;
             return unchanged.take_error();
         }

@@ -23,7 +23,7 @@ constexpr uint64_t pieces_at_once = 16;
 
 base::Error not_finite(const gguf::TensorInfo& tensor, uint64_t row, std::string_view what) {
     return {base::ErrorCode::bad_file,
-            cat("tensor '", base::printable(tensor.name), "' at byte ", tensor.offset, ": row ", row, " ", what, ", allowed are finite numbers"), ""};
+            cat("tensor '", base::printable(tensor.name), "' at ", gguf::place(tensor), ": row ", row, " ", what, ", allowed are finite numbers"), ""};
 }
 
 // One piece lies in one row; a row's last piece may be short.
@@ -70,7 +70,7 @@ base::Result<void> copy(const TensorJob& job, const gguf::Writer::Sink& sink) {
         if (!quant::all_finite(job.in.type, part.data(), part.size() / row.block_bytes * row.block_elements))
             return not_finite(job.in, at / row.block_bytes * row.block_elements / job.in.dims[0], "or one of the next holds a NaN or an infinity");
         if (!sink(part)) return {};
-        job.view.release(part);
+        job.from.release(part);
         job.progress(part.size());
     }
     return {};
@@ -116,7 +116,7 @@ base::Result<void> quantize_tensor(const TensorJob& job, const gguf::Writer::Sin
         if (wrong_piece != UINT64_MAX) return not_finite(job.in, pieces.row_of(wrong_piece), wrong_what.load());
         if (!sink(out)) return {};
         const auto read = job.in.data.subspan(quant::row_bytes(job.in.type, begin), quant::row_bytes(job.in.type, end - begin));
-        job.view.release(read);
+        job.from.release(read);
         job.progress(read.size());
     }
     return {};

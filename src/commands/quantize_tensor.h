@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <functional>
 
-#include "base/mapped_file.h"
 #include "base/result.h"
 #include "gguf/file.h"
+#include "gguf/model_files.h"
 #include "gguf/writer.h"
 #include "quant/types.h"
 
 namespace commands {
 
 struct TensorJob {
-    const base::FileView& view;              // that `in` lies in; pages that were read are released
+    const gguf::ModelFiles& from;            // that `in` lies in; pages that were read are released
     const gguf::TensorInfo& in;
     quant::Type type;                        // to
     const float* importance = nullptr;       // dims[0] values for each of dims[2] * dims[3] matrices; null: none

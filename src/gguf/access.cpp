@@ -1,7 +1,9 @@
-// Typed access to parsed metadata.
+// Typed access to parsed metadata, and files as one.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "base/limits.h"
 #include "base/message.h"
 #include "gguf/file.h"
 
@@ -174,25 +176,39 @@ std::vector<std::string_view> strings(const Array& array) {
     return out;
 }
 
-base::Result<void> check_not_split(const File& file) {
-    constexpr uint64_t parts_max = 65'535;  // the keys are 16 bits wide
-    if (!file.find("split.count")) return {};
-    auto count = file.get_uint("split.count");
-    if (!count) return count.take_error();
-    if (count.value() < 1 || count.value() > parts_max)
-        return mismatch("split.count", *file.find("split.count"), cat("is ", count.value(), ", allowed are 1 to ", parts_max));
-    uint64_t part = 0;
-    if (const Value* value = file.find("split.no")) {
-        auto number = file.get_uint("split.no");
-        if (!number) return number.take_error();
-        part = number.value();
-        if (part >= count.value()) return mismatch("split.no", *value, cat("is ", part, ", allowed are 0 to ", count.value() - 1));
+std::string place(const TensorInfo& tensor) {
+    return tensor.part.empty() ? cat("byte ", tensor.offset) : cat("byte ", tensor.offset, " of ", tensor.part);
+}
+
+base::Result<File> File::join(std::vector<File> parts, std::span<const std::string> names) {
+    CHECK_EQ(parts.size(), names.size());
+    CHECK(!parts.empty());
+    File out = std::move(parts[0]);
+    size_t total = 0;
+    for (const File& part : parts) total += part.tensors_.size();
+    total += out.tensors_.size();
+    if (total > limits::gguf_tensors_count)
+        return base::Error{base::ErrorCode::bad_file, cat("the parts have ", total, " tensors, allowed are 0 to ", limits::gguf_tensors_count), ""};
+    for (TensorInfo& tensor : out.tensors_) tensor.part = names[0];
+    for (size_t i = 1; i < parts.size(); ++i) {
+        out.size_bytes_ += parts[i].size_bytes_;
+        for (TensorInfo& tensor : parts[i].tensors_) {
+            tensor.part = names[i];
+            out.tensors_.push_back(tensor);
+        }
     }
-    if (count.value() == 1) return {};
-    base::Error error = mismatch("split.count", *file.find("split.count"),
-                                 cat("says that this is part ", part + 1, " of ", count.value(), ", allowed are models in one file: join the parts first"));
-    error.code = base::ErrorCode::unsupported;
-    return error;
+    out.tensor_order_.resize(out.tensors_.size());
+    std::iota(out.tensor_order_.begin(), out.tensor_order_.end(), 0u);
+    std::sort(out.tensor_order_.begin(), out.tensor_order_.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(out.tensors_[a].name, a) < std::pair(out.tensors_[b].name, b);
+    });
+    for (size_t i = 1; i < out.tensor_order_.size(); ++i) {
+        const TensorInfo &before = out.tensors_[out.tensor_order_[i - 1]], &here = out.tensors_[out.tensor_order_[i]];
+        if (before.name == here.name)
+            return base::Error{base::ErrorCode::bad_file,
+                               cat("tensor '", base::printable(here.name), "' is in ", before.part, " and in ", here.part, ", allowed is each name once"), ""};
+    }
+    return out;
 }
 
 }  // namespace gguf

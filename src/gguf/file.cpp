@@ -296,7 +296,7 @@ base::Result<File> File::parse(std::span<const std::byte> bytes, std::string_vie
     Header header;
     if (!parse_header(in, header)) return in.take_error();
     File file;
-    file.bytes_ = bytes;
+    file.size_bytes_ = bytes.size();
     file.version_ = header.version;
 
     file.metadata_.reserve(header.n_kv);

@@ -50,8 +50,12 @@ struct TensorInfo {
     uint64_t dims[4] = {1, 1, 1, 1};  // dims[0] is the length of a row (fastest)
     std::span<const std::byte> data;  // inside the file, bounds checked
     uint64_t offset = 0;              // of the data, from the start of the file
+    std::string_view part = {};       // printable name of that file when the model is split into several
     uint64_t n_elements() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
 };
+
+// "byte 4096", and in a split model "byte 4096 of m-00002-of-00003.gguf": where a tensor's data begins, for messages.
+std::string place(const TensorInfo& tensor);
 
 // Views point into `bytes`, which must outlive the File. Movable. Const access from any thread.
 class File {
@@ -59,8 +63,13 @@ class File {
     // Pure: parses a whole file image. `name` is used in messages only.
     static base::Result<File> parse(std::span<const std::byte> bytes, std::string_view name);
 
+    // The parts of a split model as one: metadata of the first, tensors of all. `names` (printable, one a part) must outlive the
+    // result. A tensor that two parts have, and too many tensors, are errors; what else makes parts belong together is
+    // model_files.h's to check.
+    static base::Result<File> join(std::vector<File> parts, std::span<const std::string> names);
+
     uint32_t version() const { return version_; }
-    uint64_t size_bytes() const { return bytes_.size(); }
+    uint64_t size_bytes() const { return size_bytes_; }  // of all parts
     uint64_t alignment() const { return alignment_; }
     std::span<const std::pair<std::string_view, Value>> metadata() const { return metadata_; }  // in file order
     std::span<const TensorInfo> tensors() const { return tensors_; }                           // in file order
@@ -78,7 +87,7 @@ class File {
     base::Result<std::vector<float>> get_floats(std::string_view key) const;
 
   private:
-    std::span<const std::byte> bytes_;
+    uint64_t size_bytes_ = 0;
     uint32_t version_ = 0;
     uint64_t alignment_ = 32;
     std::vector<std::pair<std::string_view, Value>> metadata_;
@@ -87,9 +96,5 @@ class File {
     // names that collide.
     std::vector<uint32_t> metadata_order_, tensor_order_;
 };
-
-// A model that gguf-split cut into several files is `unsupported`, by part and number of parts; split keys that
-// contradict themselves are `bad_file`. Whoever loads a model calls this before it looks for tensors.
-base::Result<void> check_not_split(const File& file);
 
 }  // namespace gguf

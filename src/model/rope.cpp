@@ -26,7 +26,7 @@ std::vector<double> plain(uint32_t n_rot, double base) {
 std::vector<float> divisors(KeyReader& reader, const Config& config, std::string_view name) {
     const gguf::TensorInfo* tensor = reader.file().find_tensor(name);
     if (!tensor) return {};
-    const std::string where = cat("tensor '", name, "' (data at byte ", tensor->offset, ")");
+    const std::string where = cat("tensor '", name, "' (data at ", gguf::place(*tensor), ")");
     if (tensor->dims[0] != config.n_rot / 2 || tensor->dims[1] != 1 || tensor->dims[2] != 1 || tensor->dims[3] != 1) {
         reader.fail(Error{ErrorCode::bad_file, cat(where, " has ", tensor->dims[0], " by ", tensor->dims[1], " elements; the metadata asks for ", config.n_rot / 2), ""});
         return {};

@@ -132,29 +132,40 @@ std::vector<float> decode(const gguf::TensorInfo& tensor) {
 
 }  // namespace
 
-Result<void> check_tensors(const gguf::File& file, const Config& config) {
+std::vector<Error> tensor_faults(const gguf::File& file, const Config& config, size_t faults_max) {
+    std::vector<Error> faults;
     std::set<std::string, std::less<>> known;
     const Inventory inventory(config, nullptr);
     for (const Expected& expected : inventory.list()) {
+        if (faults.size() >= faults_max) return faults;
         known.insert(expected.name);
         const gguf::TensorInfo* tensor = file.find_tensor(expected.name);
         if (!tensor) {
             if (expected.optional) continue;
-            return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' is missing"), ""};
+            faults.push_back({ErrorCode::bad_file, cat("tensor '", expected.name, "' is missing"), ""});
+            continue;
         }
         if (tensor->dims[0] != expected.cols || tensor->dims[1] != expected.rows || tensor->dims[2] != expected.depth || tensor->dims[3] != 1) {
             std::string wanted = cat("[", expected.cols);
             if (expected.kind == Kind::matrix) wanted += cat(", ", expected.rows);
             if (expected.depth > 1) wanted += cat(", ", expected.depth);
             wanted += "]";
-            return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""};
+            faults.push_back({ErrorCode::bad_file,
+                              cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has shape ", shape_text(*tensor), "; the metadata asks for ", wanted), ""});
         }
         if (expected.kind != Kind::matrix && !is_float(tensor->type))
-            return Error{ErrorCode::bad_file, cat("tensor '", expected.name, "' (data at byte ", tensor->offset, ") has type ", quant::info(tensor->type).name, "; allowed: F32, F16, BF16"), ""};
+            faults.push_back({ErrorCode::bad_file,
+                              cat("tensor '", expected.name, "' (data at ", gguf::place(*tensor), ") has type ", quant::info(tensor->type).name, "; allowed: F32, F16, BF16"), ""});
     }
     for (const gguf::TensorInfo& tensor : file.tensors())
-        if (!known.contains(tensor.name))
-            return Error{ErrorCode::bad_file, cat("tensor '", base::printable(tensor.name), "' (data at byte ", tensor.offset, ") is read by nothing in this architecture"), ""};
+        if (faults.size() < faults_max && !known.contains(tensor.name))
+            faults.push_back({ErrorCode::bad_file, cat("tensor '", base::printable(tensor.name), "' (data at ", gguf::place(tensor), ") is read by nothing in this architecture"), ""});
+    return faults;
+}
+
+Result<void> check_tensors(const gguf::File& file, const Config& config) {
+    std::vector<Error> faults = tensor_faults(file, config, 1);
+    if (!faults.empty()) return std::move(faults[0]);
     return {};
 }
 
@@ -184,7 +195,7 @@ Result<Weights> upload_weights(const gguf::File& file, const Config& config, ker
                 uint64_t at = 0;
                 for (const Part& part : expected.parts) {
                     const uint64_t bytes = part.rows * row_bytes;
-                    const kernels::HostMatrix host{tensor->name, tensor->type, part.rows, expected.cols, tensor->data.subspan(at, bytes), tensor->offset + at};
+                    const kernels::HostMatrix host{tensor->name, tensor->type, part.rows, expected.cols, tensor->data.subspan(at, bytes), tensor->offset + at, tensor->part};
                     Result<kernels::Matrix> matrix = backend.upload(host);
                     if (!matrix) return matrix.take_error();
                     *part.to = matrix.value();

@@ -35,7 +35,9 @@ struct Weights {
 // done and total in bytes of the file's tensors; called after each tensor, total > 0.
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Missing tensors, wrong shapes, tensors that nothing reads: bad_file by name, before anything is uploaded. Pure.
+// Missing tensors, wrong shapes, tensors that nothing reads: bad_file by name, at most faults_max of them. Pure.
+std::vector<base::Error> tensor_faults(const gguf::File& file, const Config& config, size_t faults_max);
+// The first of them, before anything is uploaded.
 base::Result<void> check_tensors(const gguf::File& file, const Config& config);
 
 // Bytes that upload_weights() takes from the backend. check_tensors() has passed.

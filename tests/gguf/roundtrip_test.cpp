@@ -129,30 +129,6 @@ TEST(Access, WrongKindsAreNamed) {
     EXPECT_EQ(file.get_uint("absent.key").error().code, base::ErrorCode::bad_file);
 }
 
-TEST(Access, SplitModels) {
-    const auto check = [](int count, int part, bool as_string = false) -> std::string {
-        Writer writer;
-        if (part >= 0) writer.add_u16("split.no", static_cast<uint16_t>(part));
-        if (as_string) writer.add_string("split.count", "2");
-        else if (count >= 0) writer.add_u16("split.count", static_cast<uint16_t>(count));
-        const std::vector<std::byte> bytes = writer.bytes();
-        auto file = File::parse(bytes, "part");
-        EXPECT_TRUE(file.ok());
-        auto result = check_not_split(file.value());
-        if (result.ok()) return "whole";
-        return (result.error().code == base::ErrorCode::unsupported ? "unsupported: " : "bad: ") + result.error().message;
-    };
-    EXPECT_EQ(check(-1, -1), "whole");
-    EXPECT_EQ(check(1, 0), "whole");
-    EXPECT_EQ(check(1, -1), "whole");
-    EXPECT_EQ(check(5, 1),
-              "unsupported: metadata key 'split.count' at byte 69 says that this is part 2 of 5, allowed are models in one file: join the parts first");
-    EXPECT_EQ(check(0, 0), "bad: metadata key 'split.count' at byte 69 is 0, allowed are 1 to 65535");
-    EXPECT_EQ(check(65'535, 65'535), "bad: metadata key 'split.no' at byte 44 is 65535, allowed are 0 to 65534");
-    EXPECT_EQ(check(1, 1), "bad: metadata key 'split.no' at byte 44 is 1, allowed are 0 to 0");
-    EXPECT_EQ(check(0, -1, true), "bad: metadata key 'split.count' at byte 47 is string, expected an unsigned integer");
-}
-
 TEST(RoundTrip, TheRealModel) {
     const char* path = std::getenv("HEARTH_TEST_MODEL");
     if (!path) GTEST_SKIP() << "HEARTH_TEST_MODEL is not set";
