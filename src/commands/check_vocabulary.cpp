@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/message.h"
-#include "base/utf8.h"
 #include "commands/check.h"
 #include "text/pretokenize.h"
 #include "text/vocabulary.h"
@@ -128,7 +127,8 @@ void check_special_tokens(const CheckedModel& model, Findings& findings) {
     if (!found) add_refusal(model, About::special, findings);
 }
 
-// A vocabulary is trained on the pieces that its pre-tokenizer makes, so hardly any of its tokens would be cut by it.
+// A vocabulary is trained on the pieces that its pre-tokenizer makes, so hardly any of its tokens would be cut by it. Only ASCII is
+// looked at: qwen3's own name cuts 1.1 % of its vocabulary, tokens with wide digits and marks that no text gives.
 void check_pre_tokenizer(const CheckedModel& model, Findings& findings) {
     add_refusal(model, About::pre, findings);
     if (!model.tokenizer) return;
@@ -141,10 +141,11 @@ void check_pre_tokenizer(const CheckedModel& model, Findings& findings) {
     constexpr uint64_t cut_share_max = 200;    // one in so many
     uint64_t whole = 0, cut = 0;
     text::TokenId example = -1;
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
     for (uint32_t i = 0; i < vocabulary.n_vocab(); ++i) {
         const auto id = static_cast<text::TokenId>(i);
         const std::string_view bytes = vocabulary.bytes(id);
-        if (vocabulary.kinds[i] != text::TokenKind::normal || bytes.empty() || !base::utf8::is_valid(bytes)) continue;
+        if (vocabulary.kinds[i] != text::TokenKind::normal || bytes.empty() || !std::all_of(bytes.begin(), bytes.end(), is_ascii)) continue;
         text::PreTokens pieces(*vocabulary.pre, bytes);
         std::string_view piece;
         if (pieces.next(piece) && piece.size() == bytes.size()) {
@@ -155,7 +156,7 @@ void check_pre_tokenizer(const CheckedModel& model, Findings& findings) {
     }
     if (whole + cut < tokens_least || cut * cut_share_max <= whole + cut) return;
     findings.add(Severity::warning, where(model.file, pre_key, cat("is \"", printable(vocabulary.pre_tokenizer), "\", which cuts ", cut, " of the ", whole + cut,
-                                                                    " tokens of text, such as token ", example, ", \"", printable(vocabulary.bytes(example)),
+                                                                    " tokens of ASCII text, such as token ", example, ", \"", printable(vocabulary.bytes(example)),
                                                                     "\": the vocabulary was made with another pre-tokenizer")));
 }
 
