@@ -129,8 +129,8 @@ class Readme(unittest.TestCase):
 
     def test_terminal_examples(self):
         commands = section("In the terminal").split("```sh\n")[1].split("```")[0].strip().split("\n")
-        self.assertEqual(len(commands), 5)
-        chat, once, pipe, inspect, version = commands
+        self.assertEqual(len(commands), 6)
+        chat, once, pipe, inspect, check, version = commands
         pid, fd = pty.fork()
         if pid == 0:
             argv = chat.replace("path/to/model.gguf", MODEL).replace("build/hearth", BIN).split()
@@ -148,6 +148,7 @@ class Readme(unittest.TestCase):
         self.assertIn("Paris", self.works(once))
         self.assertTrue(self.works(pipe).strip())
         self.assertIn("llama", self.works(inspect))
+        self.works(check)
         self.assertIn("hearth", self.works(version))
 
     def test_quantizing(self):
