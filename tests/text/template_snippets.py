@@ -376,6 +376,37 @@ text {% if true %} same line {% endif %} more
 {{ users|map('attr', 'name')|list }}
 {{ users[0]|list }} {{ users[0]|length }} {{ users|map('items')|map('list')|map('length')|list }}
 {{ users|tojson }}
+{{ l|truncate(1) }}
+{{ l|truncate(5) }}
+{{ l|truncate(2, true) }}
+{{ l|truncate(2, true, leeway=0) }}
+{{ l|truncate(1, true, '', 0) }}
+{{ l|truncate(3, leeway=0) }}
+{{ d|truncate(1) }}
+{{ d|truncate(1, leeway=0) }}
+{{ ()|truncate(1, leeway=0) }}
+{{ (1,2,3)|truncate(1, true, (), leeway=0) }}
+{{ (1,2,3)|truncate(1, true, '', leeway=0) }}
+{{ [1,2,3]|truncate(1, true, [], leeway=0) }}
+{{ [1,2,3]|truncate(1, true, [9], leeway=1) }}
+{{ [1,2,3,4,5,6,7,8,9]|truncate(3, true, [9]) }}
+{{ [1,2,3]|truncate(1, false, [], leeway=0) }}
+{{ none|truncate }}
+{{ 5|truncate }}
+{{ missing|truncate(1) }}|
+{{ 'Hello big World'|truncate(9, leeway=0) }}|{{ 'Hello big World'|truncate(9, true, leeway=0) }}|{{ 'Hello big World'|truncate(9, true, '', 2) }}|{{ 'Hello big World'|truncate(2, true, '...') }}
+{{ s|truncate(5, leeway=-1) }}
+{{ s|truncate(-3) }}
+{{ s|truncate(5, true, 7, 0) }}
+{{ d.keys() == d.keys() }} {{ d.keys() == ['b','a','C'] }} {{ d.keys() != d.keys() }}
+{{ d.keys() == {'a':1,'C':1,'b':1}.keys() }} {{ {}.keys() == {}.keys() }} {{ {}.keys() == [] }}
+{{ d.items() == {'a':2,'C':3,'b':1}.items() }} {{ d.items() == {'a':2,'C':3,'b':9}.items() }}
+{{ d.values() == d.values() }} {{ d.values() != d.values() }}
+{{ d.keys() | list }} {{ d.keys() in [d.keys()] }} {{ d.keys()|list == d|list }}
+{{ {'a':[1]}.items() == {'a':[1]}.items() }}
+{{ {1:2}.keys() == {1.0:3}.keys() }} {{ {true:2}.keys() == {1:3}.keys() }}
+{{ [d.keys()] == [{'a':1,'b':1,'C':1}.keys()] }}
+{{ d.keys() is eq({'a':1,'b':1,'C':1}.keys()) }}
 """
 
 # Templates of several lines, each ended by a line of %%%%.

@@ -203,20 +203,23 @@ Value truncate(Interpreter& in, const Value& value, Args& args) {
     const Value* out[4];
     args.bind("truncate", {"length", "killwords", "end", "leeway"}, out);
     const Value end = out[2] ? *out[2] : in.string("...");
-    if (!value.is_string()) {  // what is short enough passes as it is
-        const int64_t whole = length_of(value), most = out[0] ? int_argument(*out[0], "truncate's length") : 255;
-        if (whole <= most) return value;
-    }
-    const Value& text = value;
-    const Str &str = string_argument(value, "what truncate works on"), &tail = string_argument(end, "truncate's end");
     const int64_t length = out[0] ? int_argument(*out[0], "truncate's length") : 255;
     const int64_t leeway = out[3] && !out[3]->is_none() ? int_argument(*out[3], "truncate's leeway") : 5;
-    const int64_t tail_length = static_cast<int64_t>(tail.length());
+    const int64_t tail_length = length_of(end);
     if (length < tail_length) fail(cat("truncate: expected length >= ", tail_length, ", got ", length));
     if (leeway < 0) fail(cat("truncate: expected leeway >= 0, got ", leeway));
-    if (static_cast<int64_t>(str.length()) - leeway <= length) return text;
+    if (length_of(value) - leeway <= length) return value;  // of anything that has a length
+    const bool killwords = out[1] && truthy(*out[1]);
+    if (value.is(Kind::list) && killwords) {  // value[:cut] + end
+        const List& list = value.list();
+        if (list.is_view()) fail(cat("truncate cannot slice ", type_name(value)));
+        const std::vector<Value> kept(list.items.begin(), list.items.begin() + (length - tail_length));
+        in.heap().step(kept.size() / 16);
+        return binary(in, Op::add, make_list(in.heap(), kept, list.is_tuple() ? Flavor::tuple : Flavor::list), end);
+    }
+    const Str &str = string_argument(value, "what truncate works on"), &tail = string_argument(end, "truncate's end");
     size_t cut = byte_of(str, static_cast<size_t>(length - tail_length));
-    if (!(out[1] && truthy(*out[1]))) {
+    if (!killwords) {
         const size_t space = str.text.substr(0, cut).rfind(' ');
         if (space != std::string_view::npos) cut = space;
     }

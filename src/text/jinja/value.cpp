@@ -211,6 +211,28 @@ bool same_number(const Value& a, const Value& b) {
     return exact(a) == exact(b);
 }
 
+bool equal_at(const Value& a, const Value& b, uint32_t depth);
+
+// keys() and items() are equal as sets are; values() only to itself. No view is equal to a list.
+bool equal_views(const List& x, const List& y, uint32_t depth) {
+    if (x.flavor != y.flavor || x.flavor == Flavor::dict_values || x.items.size() != y.items.size()) return false;
+    if (depth >= limits::template_value_depth) fail("values are nested too deep to compare");
+    const bool pairs = x.flavor == Flavor::dict_items;
+    const Value map = make_dict(x.heap);
+    for (const Value& item : y.items) {
+        if (pairs)
+            map.dict().set(item.list().items[0], item.list().items[1]);
+        else
+            map.dict().set(item, Value());
+    }
+    for (const Value& item : x.items) {
+        x.heap.step();
+        const Value* other = map.dict().find(pairs ? item.list().items[0] : item);
+        if (!other || (pairs && !equal_at(item.list().items[1], *other, depth + 1))) return false;
+    }
+    return true;
+}
+
 bool equal_at(const Value& a, const Value& b, uint32_t depth) {
     if (a.is_number() && b.is_number()) return same_number(a, b);
     if (a.kind() != b.kind()) return false;
@@ -221,7 +243,7 @@ bool equal_at(const Value& a, const Value& b, uint32_t depth) {
         case Kind::list: {
             const List &x = a.list(), &y = b.list();
             if (&x == &y) return true;
-            if (x.is_view() || y.is_view()) return false;
+            if (x.is_view() || y.is_view()) return equal_views(x, y, depth);
             if (x.is_tuple() != y.is_tuple() || x.items.size() != y.items.size()) return false;
             if (depth >= limits::template_value_depth) fail("values are nested too deep to compare");
             for (size_t i = 0; i < x.items.size(); ++i) {
