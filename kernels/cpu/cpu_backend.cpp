@@ -111,7 +111,8 @@ base::Result<void> CpuBackend::reserve(uint64_t weight_bytes, uint64_t tensor_by
     positions_.resize(step.rows_max);
     tables_.resize(step.rows_max);
     units_.reserve(step.rows_max);
-    choices_.resize(size_t{step.rows_max} * step.n_experts_used);
+    chosen_.resize(size_t{step.rows_max} * step.n_experts_used);
+    choices_.resize(chosen_.size());
     expert_ends_.resize(step.n_experts);
     return {};
 }

@@ -124,8 +124,10 @@ class CpuBackend final : public Backend {
     std::vector<uint32_t> positions_;        // (rows_max)
     std::vector<const uint32_t*> tables_;    // (rows_max) block table of the row's sequence
     std::vector<AttentionUnit> units_;       // capacity rows_max
+    struct Chosen { uint32_t expert; float weight; };
     struct Choice { uint32_t row; float weight; };
-    std::vector<Choice> choices_;            // of experts(): capacity rows_max * n_experts_used_max, by expert
+    std::vector<Chosen> chosen_;             // of experts(): capacity rows_max * n_experts_used_max, by row
+    std::vector<Choice> choices_;            // the same by expert
     std::vector<uint32_t> expert_ends_;      // capacity n_experts_max
     uint64_t attention_tokens_ = 0;          // sum over rows of the tokens they see
 };

@@ -38,24 +38,28 @@ void CpuBackend::experts(const ExpertsSpec& spec, const Matrix& router, std::spa
     const Tensor scores = b.scores.first(x.rows);
     matmul(router, x, scores, false);
 
-    // By expert: count, then fill; rows stay in order.
     uint32_t best[experts_used_max];
     float weights[experts_used_max];
     std::fill(expert_ends_.begin(), expert_ends_.end(), 0u);
     for (uint32_t row = 0; row < x.rows; ++row) {
         choose(scores.data + size_t{row} * n_all, n_all, spec, best, weights);
-        for (uint32_t k = 0; k < spec.n_used; ++k) ++expert_ends_[best[k]];
+        for (uint32_t k = 0; k < spec.n_used; ++k) {
+            chosen_[size_t{row} * spec.n_used + k] = {best[k], weights[k]};
+            ++expert_ends_[best[k]];
+        }
     }
+    // By expert, rows in order: the counts become where each begins, and filling makes that where it ends.
     uint32_t sum = 0;
     for (uint32_t e = 0; e < n_all; ++e) {
         const uint32_t count = expert_ends_[e];
         expert_ends_[e] = sum;
         sum += count;
     }
-    for (uint32_t row = 0; row < x.rows; ++row) {
-        choose(scores.data + size_t{row} * n_all, n_all, spec, best, weights);
-        for (uint32_t k = 0; k < spec.n_used; ++k) choices_[expert_ends_[best[k]]++] = {row, weights[k]};
-    }
+    for (uint32_t row = 0; row < x.rows; ++row)
+        for (uint32_t k = 0; k < spec.n_used; ++k) {
+            const Chosen& chosen = chosen_[size_t{row} * spec.n_used + k];
+            choices_[expert_ends_[chosen.expert]++] = {row, chosen.weight};
+        }
 
     uint32_t begin = 0;
     for (uint32_t e = 0; e < n_all; ++e) {

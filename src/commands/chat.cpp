@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/mix.h"
+
 namespace commands {
 
 using base::Error;
@@ -82,7 +84,7 @@ Result<Answer> Chat::turn(const std::string& prompt, const std::function<void(st
     request.sampling.top_k = options_.top_k;
     request.sampling.top_p = options_.top_p;
     request.sampling.min_p = options_.min_p;
-    request.sampling.seed = options_.seed ? *options_.seed : static_cast<uint64_t>(start_ns) * 0x9e3779b97f4a7c15u;
+    request.sampling.seed = options_.seed ? *options_.seed : static_cast<uint64_t>(start_ns) * base::golden_gamma;
     request.max_tokens = std::min(options_.max_tokens ? options_.max_tokens : default_max_tokens_, context_length_ - prompt_tokens);
     request.arrival_ns = start_ns;
     const bool up_to_the_end = request.max_tokens == context_length_ - prompt_tokens;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/mix.h"
 #include "base/result.h"
 #include "engine/sequence.h"
 
@@ -63,7 +64,7 @@ class Inbox {
         RequestId id = 0;
         RequestState* request = nullptr;  // null: free
     };
-    size_t home(RequestId id) const { return (id * 0x9e37'79b9'7f4a'7c15u >> 32) & (live_.size() - 1); }
+    size_t home(RequestId id) const { return (id * base::golden_gamma >> 32) & (live_.size() - 1); }
     size_t find(RequestId id) const;  // its slot, or the free one where it belongs
     void wake();                      // under the mutex
 

@@ -93,11 +93,25 @@ Result<std::unique_ptr<Model>> Model::load(const gguf::File& file, std::unique_p
     return model;
 }
 
-// x += half, after its own norm and scale. `half` is clobbered.
-void Model::add_half(Tensor x, Tensor half, kernels::Vector post_norm) {
-    if (config_.post_norms) backend_->rms_norm(half, post_norm, config_.norm_eps, half);
-    if (config_.residual_scale != 1) backend_->scale(half, config_.residual_scale);
-    backend_->add(x, half);
+// x, or its norm where the family has one before each half of a layer.
+Tensor Model::half_input(Tensor x, kernels::Vector norm) {
+    if (!config_.pre_norms) return x;
+    const Tensor normed = normed_.first(x.rows);
+    backend_->rms_norm(x, norm, config_.norm_eps, normed);
+    return normed;
+}
+
+// x += in W^T + bias, after its own norm and scale where the family has them.
+void Model::add_product(const kernels::Matrix& w, Tensor in, kernels::Vector bias, kernels::Vector post_norm, Tensor x) {
+    kernels::Backend& b = *backend_;
+    const bool plain = !config_.post_norms && config_.residual_scale == 1;
+    const Tensor to = plain ? x : normed_.first(x.rows);
+    b.matmul(w, in, to, plain);
+    if (bias.n > 0) b.add_bias(to, bias);
+    if (plain) return;
+    if (config_.post_norms) b.rms_norm(to, post_norm, config_.norm_eps, to);
+    if (config_.residual_scale != 1) b.scale(to, config_.residual_scale);
+    b.add(x, to);
 }
 
 // q_, k_ and v_ of the rows of x, normed and turned.
@@ -105,11 +119,7 @@ void Model::project(const LayerWeights& w, const LayerKind& kind, Tensor x) {
     kernels::Backend& b = *backend_;
     const Config& c = config_;
     const Tensor q = q_.first(x.rows), k = k_.first(x.rows), v = v_.first(x.rows);
-    Tensor input = x;
-    if (c.pre_norms) {
-        input = normed_.first(x.rows);
-        b.rms_norm(x, w.attn_norm, c.norm_eps, input);
-    }
+    const Tensor input = half_input(x, w.attn_norm);
     const kernels::Backend::Product products[] = {{w.q, q}, {w.k, k}, {w.v, v}};
     b.matmul_many(input, products);
     for (const auto& [out, bias] : {std::pair{q, w.q_bias}, {k, w.k_bias}, {v, w.v_bias}})
@@ -130,30 +140,11 @@ void Model::project(const LayerWeights& w, const LayerKind& kind, Tensor x) {
     }
 }
 
-// x += attended Wo^T
-void Model::add_attention(const LayerWeights& w, Tensor attended, Tensor x) {
-    kernels::Backend& b = *backend_;
-    if (!config_.post_norms && config_.residual_scale == 1) {
-        b.matmul(w.o, attended, x, true);
-        if (w.o_bias.n > 0) b.add_bias(x, w.o_bias);
-        return;
-    }
-    const Tensor half = normed_.first(x.rows);
-    b.matmul(w.o, attended, half, false);
-    if (w.o_bias.n > 0) b.add_bias(half, w.o_bias);
-    add_half(x, half, w.post_attn_norm);
-}
-
 // x += down(f(gate(norm(x))) * up(norm(x))), or the same of each row's experts
 void Model::add_feed_forward(const LayerWeights& w, Tensor x) {
     kernels::Backend& b = *backend_;
     const Config& c = config_;
-    const Tensor normed = normed_.first(x.rows), hidden = hidden_.first(x.rows), spare = spare_.first(x.rows);
-    Tensor input = x;
-    if (c.pre_norms) {
-        input = normed;
-        b.rms_norm(x, w.ffn_norm, c.norm_eps, input);
-    }
+    const Tensor input = half_input(x, w.ffn_norm), hidden = hidden_.first(x.rows);
     beat();
     if (c.n_experts > 0) {
         CHECK(!c.post_norms && c.residual_scale == 1 && c.pre_norms);
@@ -161,14 +152,9 @@ void Model::add_feed_forward(const LayerWeights& w, Tensor x) {
         b.experts({c.n_experts_used, c.normalise_experts, c.activation}, w.router, w.experts, input, buffers, x);
         return;
     }
-    b.gated(c.activation, w.gate, w.up, input, spare, hidden);
+    b.gated(c.activation, w.gate, w.up, input, spare_.first(x.rows), hidden);
     beat();
-    if (!c.post_norms && c.residual_scale == 1) {
-        b.matmul(w.down, hidden, x, true);
-    } else {
-        b.matmul(w.down, hidden, normed, false);
-        add_half(x, normed, w.post_ffn_norm);
-    }
+    add_product(w.down, hidden, {}, w.post_ffn_norm, x);
 }
 
 Logits Model::forward(const Batch& batch) {
@@ -198,13 +184,13 @@ Logits Model::forward(const Batch& batch) {
         beat();
         b.attention(i, q_.first(n), {c.attention_scale, c.attention_soft_cap, c.layers[i].window}, attended);
         if (!last) {
-            add_attention(w, attended, x);
+            add_product(w.o, attended, w.o_bias, w.post_attn_norm, x);
             add_feed_forward(w, x);
         } else {
             // From here on a row is nobody's neighbour: go on with the rows whose logits are wanted.
             b.gather_rows(attended, batch.logit_rows, last_attended);
             b.gather_rows(x, batch.logit_rows, last_x);
-            add_attention(w, last_attended, last_x);
+            add_product(w.o, last_attended, w.o_bias, w.post_attn_norm, last_x);
             add_feed_forward(w, last_x);
         }
     }

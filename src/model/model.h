@@ -57,9 +57,9 @@ class Model final : public ForwardPass {
   private:
     Model(const Config& config, const ModelOptions& options, std::unique_ptr<kernels::Backend> backend);
     void project(const LayerWeights& w, const LayerKind& kind, kernels::Tensor x);
-    void add_attention(const LayerWeights& w, kernels::Tensor attended, kernels::Tensor x);
     void add_feed_forward(const LayerWeights& w, kernels::Tensor x);
-    void add_half(kernels::Tensor x, kernels::Tensor half, kernels::Vector post_norm);
+    kernels::Tensor half_input(kernels::Tensor x, kernels::Vector norm);
+    void add_product(const kernels::Matrix& w, kernels::Tensor in, kernels::Vector bias, kernels::Vector post_norm, kernels::Tensor x);
 
     const Config config_;
     const ModelOptions options_;

@@ -132,13 +132,20 @@ def write_gguf(path, config, model):
     writer.close()
 
 
-def check() -> int:
-    """Another processor or thread count may add in another order: the logits may differ by float rounding, not more."""
+def logits_file(ids, logits):
+    """(header with the ids, all of a .logits file)"""
+    header = b"HLOGITS1" + np.array(logits.shape, "<i4").tobytes() + ids.tobytes()
+    return header, header + logits.tobytes()
+
+
+def check(prefix, names, make) -> int:
+    """make(name) -> (ids, logits) beside the committed PREFIX_NAME.logits. Another processor or thread count may add in another
+    order: the logits may differ by float rounding, not more."""
     status = 0
-    for name, options in FIXTURES.items():
-        _, _, ids, logits = make_model(options)
-        header = b"HLOGITS1" + np.array(logits.shape, "<i4").tobytes() + ids.tobytes()
-        committed = (HERE / f"llama_{name}.logits").read_bytes()
+    for name in names:
+        ids, logits = make(name)
+        header, _ = logits_file(ids, logits)
+        committed = (HERE / f"{prefix}_{name}.logits").read_bytes()
         right = committed[: len(header)] == header
         if right:
             there = np.frombuffer(committed[len(header) :], "<f4").reshape(logits.shape).astype(np.float64)
@@ -157,8 +164,7 @@ def main():
     for name, options in FIXTURES.items():
         config, model, ids, logits = make_model(options)
         write_gguf(HERE / f"llama_{name}.model", config, model)
-        header = b"HLOGITS1" + np.array(logits.shape, "<i4").tobytes()
-        (HERE / f"llama_{name}.logits").write_bytes(header + ids.tobytes() + logits.tobytes())
+        (HERE / f"llama_{name}.logits").write_bytes(logits_file(ids, logits)[1])
         top = np.sort(logits, axis=1)
         told = {key: value for key, value in options.items() if key != "rope_parameters"} | options["rope_parameters"]
         lines += [f"fixture {name}", *(f"  {key}: {value}" for key, value in told.items()),
@@ -168,4 +174,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(check() if sys.argv[1:] == ["--check"] else main())
+    sys.exit(check("llama", FIXTURES, lambda name: make_model(FIXTURES[name])[2:]) if sys.argv[1:] == ["--check"] else main())

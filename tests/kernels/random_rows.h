@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/mix.h"
 #include "quant/codec.h"
 #include "quant/types.h"
 
@@ -13,13 +14,8 @@ namespace kernels_test {
 
 class Random {
   public:
-    explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
-    uint64_t next() {  // splitmix64
-        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-    }
+    explicit Random(uint64_t seed) : state_(seed * base::golden_gamma + 1) {}
+    uint64_t next() { return base::next_mixed(state_); }
     uint32_t below(uint32_t n) { return static_cast<uint32_t>(next() % n); }
     float uniform() { return static_cast<float>(static_cast<double>(next() >> 11) * 0x1p-53 * 2 - 1); }  // [-1, 1)
     // Roughly normal, with a heavy tail now and then, as activations are.

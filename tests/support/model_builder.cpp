@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/check.h"
+#include "base/mix.h"
 #include "base/utf8.h"
 #include "quant/codec.h"
 #include "quant/quantize.h"
@@ -19,12 +20,7 @@ using quant::Type;
 class Random {
   public:
     explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next() {
-        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-    }
+    uint64_t next() { return base::next_mixed(state_); }
     // About normal with mean 0 and deviation 1: the sum of four uniforms, exact in fp32 arithmetic up to one product.
     float normal() {
         const uint64_t bits = next();
@@ -205,7 +201,7 @@ std::vector<std::byte> build_model(const ModelSpec& spec) {
     uint64_t stream = 0;
     const auto tensor = [&](const std::string& name, Type type, uint64_t row, uint64_t rows, float mean, float sigma) {
         // Each tensor has a stream of its own, so leaving one out does not change the others.
-        Random random(spec.seed * 0x2545f4914f6cdd1du + ++stream * 0x9e3779b97f4a7c15u);
+        Random random(spec.seed * 0x2545f4914f6cdd1du + ++stream * base::golden_gamma);
         if (!wanted(name)) return;
         CHECK_EQ(row % quant::info(type).block_elements, 0u);
         store.push_back(random_tensor(type, row * rows, mean, sigma, random));

@@ -1,6 +1,7 @@
 #include "model/families/families.h"
 
 #include "base/limits.h"
+#include "model/rope.h"
 
 namespace model {
 namespace {
@@ -43,6 +44,14 @@ bool read_windows(KeyReader& reader, Config& config, uint32_t period, uint32_t m
     if (value) period = reader.number(pattern, 1, limits::model_layers);
     for (uint32_t i = 0; i < config.n_layers; ++i) config.layers[i].window = period == 1 || i % period < period - 1 ? window : 0;
     return true;
+}
+
+void read_windows_with_rope(KeyReader& reader, Config& config, uint32_t period, double base_missing) {
+    if (!read_windows(reader, config, period, 0)) return;
+    const auto rope = static_cast<int32_t>(config.ropes.size());
+    add_unscaled_rope(reader, config, kernels::RopePairs::halves, "rope.freq_base_swa", base_missing);
+    for (LayerKind& layer : config.layers)
+        if (layer.window > 0) layer.rope = rope;
 }
 
 }  // namespace model

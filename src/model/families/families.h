@@ -40,5 +40,8 @@ void read_experts(KeyReader& reader, Config& config);
 // attention.sliding_window_pattern (a number, or one flag a layer); period 1: every layer. `missing`: the window when the file
 // names none, 0 for no window at all. true: there are windows.
 bool read_windows(KeyReader& reader, Config& config, uint32_t period, uint32_t missing);
+// The same for families whose windows have a rope of their own, by rope.freq_base_swa: angles of a short context, never scaled.
+// After the rope of the other layers.
+void read_windows_with_rope(KeyReader& reader, Config& config, uint32_t period, double base_missing);
 
 }  // namespace model

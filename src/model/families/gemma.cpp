@@ -42,12 +42,7 @@ void read_gemma3(KeyReader& reader, Config& config) {
     config.post_norms = true;
     config.qk_norm = QkNorm::head;
     add_rope(reader, config, kernels::RopePairs::halves, "rope.freq_base", 1'000'000);
-    if (read_windows(reader, config, 6, 0)) {
-        // Inside the windows the angles are those of a short context, never scaled.
-        add_unscaled_rope(reader, config, kernels::RopePairs::halves, "rope.freq_base_swa", 10000);
-        for (LayerKind& layer : config.layers)
-            if (layer.window > 0) layer.rope = 1;
-    }
+    read_windows_with_rope(reader, config, 6, 10000);
     scale_of_27b(config, 62);
 }
 

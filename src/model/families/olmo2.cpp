@@ -10,11 +10,7 @@ void read_olmo2(KeyReader& reader, Config& config) {
     config.post_norms = true;
     config.qk_norm = QkNorm::row;
     add_rope(reader, config, kernels::RopePairs::halves, "rope.freq_base", 10000);
-    if (read_windows(reader, config, 4, 0)) {
-        add_unscaled_rope(reader, config, kernels::RopePairs::halves, "rope.freq_base_swa", reader.real("rope.freq_base", smallest_rope_base, 1e12, 10000.0));
-        for (LayerKind& layer : config.layers)
-            if (layer.window > 0) layer.rope = 1;
-    }
+    read_windows_with_rope(reader, config, 4, reader.real("rope.freq_base", smallest_rope_base, 1e12, 10000.0));
 }
 
 }  // namespace model
